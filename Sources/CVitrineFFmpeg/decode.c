@@ -181,7 +181,7 @@ static bool is_full_range(const AVFrame *f) {
     }
 }
 
-void cffmpeg_describe_frame(const AVFrame *f, cffmpeg_frame *out) {
+static void describe_frame(const AVFrame *f, cffmpeg_frame *out) {
     memset(out, 0, sizeof *out);
     out->full_width = out->width = f->width;
     out->full_height = out->height = f->height;
@@ -198,7 +198,7 @@ void cffmpeg_describe_frame(const AVFrame *f, cffmpeg_frame *out) {
 static void describe(cffmpeg_video *v, cffmpeg_frame *out) {
     const AVFrame *f = v->frame;
     AVStream *s = v->format->streams[v->stream];
-    cffmpeg_describe_frame(f, out);
+    describe_frame(f, out);
     int lowres = v->decoder->lowres, width = s->codecpar->width, height = s->codecpar->height;
     bool agrees = AV_CEIL_RSHIFT(width, lowres) == f->width && AV_CEIL_RSHIFT(height, lowres) == f->height;
     out->full_width = agrees ? width : f->width << lowres;

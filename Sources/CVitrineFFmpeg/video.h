@@ -25,7 +25,5 @@ struct cffmpeg_video {
 int cffmpeg_interrupted(void *video);
 // A status for what the libraries answered.
 cffmpeg_status cffmpeg_failure(cffmpeg_video *, int code);
-// What a frame tells about itself.
-void cffmpeg_describe_frame(const AVFrame *, cffmpeg_frame *);
 // The decoders of foreign streams, by name.
 extern const char cffmpeg_decoders[];

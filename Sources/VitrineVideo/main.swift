@@ -15,7 +15,5 @@ if let missing = cffmpeg_start() {
     exit(127)
 }
 HelperVersion.printIfRequested("vitrine-video", [("FFmpeg", String(cString: cffmpeg_version()))])
-// The host starts several of these programs, and says how many threads each may use.
-IdleCores.shared.limit(to: 1)
-let server = WorkerServer(decoders: [ReducedHEICDecoder(), HEVCTileDecoder()], documents: VideoRenderer())
+let server = WorkerServer(decoders: [], documents: VideoRenderer())
 exit(server.run().rawValue)

@@ -22,7 +22,7 @@ extension FuzzTargets {
     static var decoders: [FuzzTarget] {
         var targets = [
             decoding("decode-jxl-low-frequency", .jxl, JXLLowFrequencyDecoder(), pixels: 1 << 18),
-            decoding("decode-heic-reduced", .heic, ReducedHEICDecoder(), divisors: [8, 9, 16, 60]), hevc,
+            decoding("decode-heic", .heic, HEICDecoder()), hevc,
             decoding("decode-jpeg-means", .jpeg, BlockMeanDecoder()),
             decoding("decode-png", .png, PNGDecoder(), repair: Seeds.withChecksums),
             decoding("decode-gif", .gif, GIFDecoder()), decoding("decode-bmp", .bmp, BMPDecoder()),
@@ -48,7 +48,7 @@ extension FuzzTargets {
             let picture = HEVCByteStream(bytes)
             let decoder = try HEVCIntraDecoder(
                 configuration: picture.configuration, maximumSide: limits.maximumSide,
-                maximumPixels: limits.maximumWholeImagePixels)
+                maximumPixels: limits.maximumWholeImagePixels, hasFilters: bytes.count & 1 == 0)
             // The second picture meets what the first has left.
             for _ in 0..<2 {
                 try picture.stream.withUnsafeBufferPointer { stream in
@@ -136,8 +136,7 @@ extension FuzzTargets {
     /// One decoder, at full size or reduced, whole or in part, of any page.
     private static func decoding(
         _ name: String, _ format: ImageFormat, _ decoder: any ImageDecoding,
-        pixels: Int = limits.maximumPixels, divisors: [Int] = [1, 2, 4, 16],
-        repair: (@Sendable ([UInt8]) -> [UInt8])? = nil
+        pixels: Int = limits.maximumPixels, repair: (@Sendable ([UInt8]) -> [UInt8])? = nil
     ) -> FuzzTarget {
         var limits = limits
         limits.maximumWholeImagePixels = pixels
@@ -150,7 +149,7 @@ extension FuzzTargets {
             let choice = bytes.count % 8
             let stored = info.storedSize
             // Block means and low frequencies are for large reductions only, rows are scaled at medium ones.
-            let divisor = divisors[bytes.count % divisors.count]
+            let divisor = [1, 2, 4, 16][bytes.count % 4]
             let target = PixelSize(width: max(1, stored.width / divisor), height: max(1, stored.height / divisor))
             var request = DecodeRequest(
                 info: info, target: divisor == 1 ? nil : target, page: choice == 5 ? 1 : 0,

@@ -37,8 +37,8 @@ import Testing
             readers(kinds["wav-audio"]).map { $0["process"] as? String }
                 == ["vitrine", "vitrine-video", "vitrine-video"])
         #expect(readers(kinds["wav-audio"]).last?["option"] as? String == "--waveform")
-        #expect(readers(kinds["heic"]).map { $0["library"] as? String } == ["libavcodec", "libheif"])
-        #expect(readers(kinds["heic"]).map { $0["process"] as? String } == ["vitrine-video", "vitrine-worker"])
+        #expect(readers(kinds["heic"]).map { $0["library"] as? String } == [nil, "libheif"])
+        #expect(readers(kinds["heic"]).map { $0["process"] as? String } == ["vitrine", "vitrine-worker"])
         #expect(readers(kinds["avif"]).map { $0["library"] as? String } == ["libavif", "libheif"])
         for name in ["exr", "dds", "font", "text", "psd", "cbt", "mobi", "fb2"] {
             #expect(!readers(kinds[name]).isEmpty, "\(name)")

@@ -1,4 +1,4 @@
-// libavformat, libavcodec and libswscale behind plain types: what a video holds, single frames of it, and tiles of HEIC. For one
+// libavformat, libavcodec and libswscale behind plain types: what a video holds, and single frames of it. For one
 // thread. Nothing is opened by name: containers that refer to other files or addresses find none.
 #pragma once
 #include <stdbool.h>
@@ -94,15 +94,5 @@ enum { CFFMPEG_INTERVALS = 4096 };
 // can be decoded. For a file of which no frames were read. The series of frames ends.
 cffmpeg_status cffmpeg_listen(cffmpeg_video *, double seconds, float *peaks, float *squares, int32_t *count);
 
-typedef struct cffmpeg_tiles cffmpeg_tiles;
-
-// Opens a decoder of HEVC pictures that stand alone, with the `count` bytes of their hvcC box. For one picture's tiles
-// only: where a stream leaves samples out, its frame may show those of an earlier tile.
-cffmpeg_status cffmpeg_tiles_open(const uint8_t *configuration, size_t count, bool skips_filters, int64_t max_pixels,
-                                  cffmpeg_tiles **);
-void cffmpeg_tiles_close(cffmpeg_tiles *);
-
-// Decodes one tile. The frame is valid until the next call. CFFMPEG_DAMAGED for anything but one whole key frame.
-cffmpeg_status cffmpeg_tiles_decode(cffmpeg_tiles *, const uint8_t *stream, size_t count, cffmpeg_frame *);
 // The version of FFmpeg, for example "5.1.6".
 const char *cffmpeg_version(void);

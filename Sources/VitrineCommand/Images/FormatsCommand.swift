@@ -144,10 +144,6 @@ private struct FormatReport: Encodable {
                         // This program may be its own worker.
                         process: decoder.needsIsolation && WorkerPool.own == nil ? "vitrine-worker" : "vitrine"))
             }
-            if format == .heic {
-                // Plain pictures, tile by tile; the next reader gets the others.
-                readers.append(Reader(method: "library", library: "libavcodec", process: "vitrine-video"))
-            }
             if let library = workerLibraries[format] {
                 readers.append(Reader(method: "library", library: library, process: "vitrine-worker"))
             }

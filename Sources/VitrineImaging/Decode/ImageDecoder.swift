@@ -21,8 +21,6 @@ public struct ImageDecoder: Sendable {
     package var isolation: Isolation
     package var registry: DecoderRegistry
     package var pool: WorkerPool
-    /// The helpers that decode HEIC tile by tile; nil to leave all of it to `pool`.
-    package var tilePool: WorkerPool?
     /// The running program as a worker, for the formats of `registry`; nil to leave all of them to `pool`.
     package var ownPool: WorkerPool?
 
@@ -32,15 +30,11 @@ public struct ImageDecoder: Sendable {
     ///   - limits: Bounds on the input and on the work.
     ///   - isolation: Which decoders run in worker processes.
     public init(limits: ImageLimits = .standard, isolation: Isolation = .standard) {
-        self.init(limits: limits, isolation: isolation, registry: .standard, pool: .shared, tilePool: .video)
+        self.init(limits: limits, isolation: isolation, registry: .standard, pool: .shared)
         ownPool = .own
     }
 
-    package init(
-        limits: ImageLimits, isolation: Isolation, registry: DecoderRegistry, pool: WorkerPool,
-        tilePool: WorkerPool? = nil
-    ) {
-        self.tilePool = tilePool
+    package init(limits: ImageLimits, isolation: Isolation, registry: DecoderRegistry, pool: WorkerPool) {
         self.limits = limits
         self.isolation = isolation
         self.registry = registry
@@ -119,7 +113,7 @@ public struct ImageDecoder: Sendable {
             return isolation != .always && RegisteredDecoders.shared.decoder(for: format.rawValue) != nil
         }
         if !registry.decoders(for: format).isEmpty, isolation != .always || ownPool != nil { return true }
-        return isolation != .inProcess && (pool.isAvailable || (format == .heic && tilePool?.isAvailable == true))
+        return isolation != .inProcess && pool.isAvailable
     }
 
     /// The decoders for one format, with those that need it moved into the worker.
@@ -130,20 +124,19 @@ public struct ImageDecoder: Sendable {
             return [decoder]
         }
         // Each of them leaves to the next one what it does not read.
-        let tiles: [any ImageDecoding] = format == .heic ? tilePool.map { [TiledHEICDecoder(pool: $0)] } ?? [] : []
         switch isolation {
         case .inProcess:
             return registry.decoders(for: format)
         case .always:
-            return tiles + isolated(format)
+            return isolated(format)
         case .automatic:
             let local = registry.decoders(for: format)
             let trusted = local.filter { !$0.needsIsolation }
             let remaining = local.filter(\.needsIsolation)
-            if remaining.isEmpty { return trusted + tiles + [IsolatedDecoder(pool: pool)] }
+            if remaining.isEmpty { return trusted + [IsolatedDecoder(pool: pool)] }
             // Without a worker, decoding in process is still better than not at all; foreign-only formats then say
             // what is missing.
-            return trusted + tiles + (ownPool != nil || pool.isAvailable ? isolated(format) : remaining)
+            return trusted + (ownPool != nil || pool.isAvailable ? isolated(format) : remaining)
         }
     }
 
@@ -151,10 +144,8 @@ public struct ImageDecoder: Sendable {
     /// that of ``pool``.
     private func isolated(_ format: ImageFormat) -> [any ImageDecoding] {
         let isInstalled = pool.isAvailable
-        // This library's decoders of JPEG XL and HEIC are for small sizes only.
-        guard let ownPool, !registry.decoders(for: format).isEmpty,
-            !isInstalled || format != .jxl && format != .heic
-        else {
+        // This library's decoder of JPEG XL reads small sizes only.
+        guard let ownPool, !registry.decoders(for: format).isEmpty, format != .jxl || !isInstalled else {
             return [IsolatedDecoder(pool: pool)]
         }
         // libheif reads some files that libavif calls damaged.

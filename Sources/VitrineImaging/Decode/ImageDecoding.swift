@@ -116,8 +116,7 @@ package struct DecoderRegistry: Sendable {
         decoders.append(LibJPEGDecoder())
         #endif
         let jpeg = decoders
-        decoders += [png, GIFDecoder(), BMPDecoder(), ICODecoder(png: png), JXLLowFrequencyDecoder()]
-        decoders.append(ReducedHEICDecoder())
+        decoders += [png, GIFDecoder(), BMPDecoder(), ICODecoder(png: png), JXLLowFrequencyDecoder(), HEICDecoder()]
         decoders += raster(pictures: [png], jpeg: jpeg)
         #if SystemCodecs
         decoders.append(WebPDecoder())

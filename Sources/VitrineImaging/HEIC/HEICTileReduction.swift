@@ -1,27 +1,5 @@
 import VitrineCore
 
-/// The samples of one channel of a tile.
-package struct HEICTileSamples {
-    /// The first sample.
-    package let first: UnsafePointer<UInt8>
-    package let bytesPerRow: Int
-
-    package init(first: UnsafePointer<UInt8>, bytesPerRow: Int) {
-        (self.first, self.bytesPerRow) = (first, bytesPerRow)
-    }
-}
-
-/// Decodes tiles of one picture. One thread at a time uses a session.
-package protocol HEICTileSession: AnyObject, Sendable {
-    /// Decodes a tile of the size that the file says.
-    ///
-    /// - Returns: Y, Cb and Cr. They are valid until the next call.
-    func decode(_ index: Int) throws(ImageError) -> [HEICTileSamples]
-
-    /// The colours of the last tile according to its stream: the code point of the matrix, and the range.
-    var colors: (matrix: Int, isFullRange: Bool) { get }
-}
-
 extension HEICTiles {
     /// Decodes the part `area` tile by tile, and averages its blocks, so that the whole picture is never in memory.
     ///
@@ -33,8 +11,8 @@ extension HEICTiles {
     ///   - sessions: At least one.
     ///   - run: Starts the work of all sessions but the first, which runs on the calling thread.
     /// - Throws: The error of the first tile in the order of rows that has one.
-    package func reduce(
-        _ area: PixelRect, factor: Int, sessions: [any HEICTileSession],
+    func reduce(
+        _ area: PixelRect, factor: Int, sessions: [HEVCTileSession],
         on run: (@escaping @Sendable () -> Void) -> Void
     ) throws(ImageError) -> DecodedImage {
         let reduction = HEICTileReduction(self, area: area, factor: factor, threads: sessions.count)
@@ -93,7 +71,7 @@ private final class HEICTileReduction: @unchecked Sendable {
     }
 
     /// Takes tiles until none is left or one fails.
-    func work(_ session: any HEICTileSession) {
+    func work(_ session: HEVCTileSession) {
         monitor.lock()
         while failure == nil, reducedRows < rows.count {
             if !isReducing, missing[reducedRows] == 0 {
@@ -124,16 +102,16 @@ private final class HEICTileReduction: @unchecked Sendable {
         monitor.unlock()
     }
 
-    private func decode(_ tile: Int, by session: any HEICTileSession) -> ImageError? {
+    private func decode(_ tile: Int, by session: HEVCTileSession) -> ImageError? {
         let (row, column) = (tile / columns.count, tile % columns.count)
         do throws(ImageError) {
-            let samples = try session.decode((rows.lowerBound + row) * tiles.columns + columns.lowerBound + column)
+            let planes = try session.decode((rows.lowerBound + row) * tiles.columns + columns.lowerBound + column)
             if columns.count == 1 {
                 // Averaged where they were decoded; there is one thread at a time, as there is one copy.
-                reduce(row, of: samples)
+                reduce(row, of: planes)
             } else {
-                for (strip, samples) in zip(strips, samples) {
-                    strip.put(samples, column: column, row: rows.lowerBound + row)
+                for (strip, plane) in zip(strips, planes) {
+                    strip.put(plane, column: column, row: rows.lowerBound + row)
                 }
             }
             return nil
@@ -150,11 +128,11 @@ private final class HEICTileReduction: @unchecked Sendable {
     }
 
     /// Averages the tile that is a row of its own.
-    private func reduce(_ row: Int, of samples: [HEICTileSamples]) {
+    private func reduce(_ row: Int, of planes: [HEVCIntraDecoder.Plane]) {
         let row = rows.lowerBound + row
-        strips[0].reduce(samples[0], row, by: &luma)
-        strips[1].reduce(samples[1], row, by: &blue)
-        strips[2].reduce(samples[2], row, by: &red)
+        strips[0].reduce(planes[0].samples, planes[0].bytesPerRow, row, by: &luma)
+        strips[1].reduce(planes[1].samples, planes[1].bytesPerRow, row, by: &blue)
+        strips[2].reduce(planes[2].samples, planes[2].bytesPerRow, row, by: &red)
     }
 
     /// Waits for all threads, and makes the result.
@@ -230,21 +208,19 @@ private final class TileStrip: @unchecked Sendable {
     private func room(_ row: Int) -> UnsafeMutablePointer<UInt8> { samples + row % copies * width * tile.height }
 
     /// - Parameter column: Counted from the first of the area.
-    func put(_ tileSamples: HEICTileSamples, column: Int, row: Int) {
+    func put(_ plane: HEVCIntraDecoder.Plane, column: Int, row: Int) {
         let target = room(row) + column * tile.width
         for y in wanted(row) {
-            (target + y * width).update(from: tileSamples.first + y * tileSamples.bytesPerRow, count: tile.width)
+            (target + y * width).update(from: plane.samples + y * plane.bytesPerRow, count: tile.width)
         }
     }
 
-    func reduce(_ row: Int, by reducer: inout BoxReducer) {
-        reduce(HEICTileSamples(first: room(row), bytesPerRow: width), row, by: &reducer)
-    }
+    func reduce(_ row: Int, by reducer: inout BoxReducer) { reduce(room(row), width, row, by: &reducer) }
 
-    func reduce(_ samples: HEICTileSamples, _ row: Int, by reducer: inout BoxReducer) {
+    func reduce(_ samples: UnsafePointer<UInt8>, _ bytesPerRow: Int, _ row: Int, by reducer: inout BoxReducer) {
         let wanted = wanted(row)
         reducer.add(
-            rows: samples.first + wanted.lowerBound * samples.bytesPerRow + (x.lowerBound - left), count: wanted.count,
-            bytesPerRow: samples.bytesPerRow)
+            rows: samples + (wanted.lowerBound * bytesPerRow + x.lowerBound - left), count: wanted.count,
+            bytesPerRow: bytesPerRow)
     }
 }

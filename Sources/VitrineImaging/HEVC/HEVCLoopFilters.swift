@@ -2,7 +2,7 @@ import CVitrinePixels
 
 /// The loop filters of a picture: deblocking and sample offsets (ITU-T H.265 §8.7).
 ///
-/// Notes what they need while the blocks are decoded, and filters the picture at its end.
+/// It notes the edges of blocks while they are decoded, and filters the picture at its end.
 final class HEVCLoopFilters {
     /// The offsets of one channel in a coding tree block.
     struct Offsets {

@@ -9,7 +9,9 @@ struct HEVCIntraDecoderTests {
     struct Stream: Sendable, CustomTestStringConvertible {
         var name: String
         var size: PixelSize
+        /// Without loop filters, and with them.
         var checksum: UInt32
+        var filtered: UInt32?
 
         var testDescription: String { name }
 
@@ -22,12 +24,15 @@ struct HEVCIntraDecoderTests {
             let fields = line.split(separator: "\t").map(String.init)
             return Stream(
                 name: fields[0], size: PixelSize(width: Int(fields[1]) ?? 0, height: Int(fields[2]) ?? 0),
-                checksum: UInt32(fields[3], radix: 16) ?? 0)
+                checksum: UInt32(fields[3], radix: 16) ?? 0, filtered: UInt32(fields[4], radix: 16))
         }
     }()
 
-    static func decoder(_ picture: HEVCByteStream, pixels: Int = 1 << 20) throws -> HEVCIntraDecoder {
-        try HEVCIntraDecoder(configuration: picture.configuration, maximumSide: 4_096, maximumPixels: pixels)
+    static func decoder(
+        _ picture: HEVCByteStream, pixels: Int = 1 << 20, hasFilters: Bool = false
+    ) throws -> HEVCIntraDecoder {
+        try HEVCIntraDecoder(
+            configuration: picture.configuration, maximumSide: 4_096, maximumPixels: pixels, hasFilters: hasFilters)
     }
 
     /// The shown samples of Y, Cb and Cr.
@@ -43,7 +48,7 @@ struct HEVCIntraDecoderTests {
         }
     }
 
-    @Test func hasFixtures() { #expect(Self.streams.count > 100) }
+    @Test func hasFixtures() { #expect(Self.streams.filter { $0.filtered != nil }.count > 100) }
 
     @Test(arguments: streams)
     func samplesAreThoseOfOtherDecoders(stream: Stream) throws {
@@ -51,6 +56,24 @@ struct HEVCIntraDecoderTests {
         let samples = try Self.samples(try Self.decoder(picture), picture.stream)
         #expect(samples.count == stream.size.pixelCount * 3 / 2)
         #expect(CRC32.checksum(samples) == stream.checksum)
+    }
+
+    @Test(arguments: streams.filter { $0.filtered != nil })
+    func filteredSamplesAreThoseOfOtherDecoders(stream: Stream) throws {
+        let picture = try stream.picture()
+        let decoder = try Self.decoder(picture, hasFilters: true)
+        // The second time, nothing is left of the first.
+        for _ in 0..<2 { #expect(CRC32.checksum(try Self.samples(decoder, picture.stream)) == stream.filtered) }
+    }
+
+    /// Filters of slices and tiles that do not agree in other decoders: the same when each picture is decoded anew.
+    @Test(arguments: streams.filter { $0.filtered == nil })
+    func filtersForgetEarlierPictures(stream: Stream) throws {
+        let picture = try stream.picture()
+        let decoder = try Self.decoder(picture, hasFilters: true)
+        let first = try Self.samples(decoder, picture.stream)
+        #expect(try Self.samples(decoder, picture.stream) == first)
+        #expect(CRC32.checksum(first) != stream.checksum, "nothing was filtered")
     }
 
     @Test(arguments: ["slices", "dep", "tiles3x2u", "wpp-deprows", "scaling3-b", "x265-quantizers"])
@@ -107,7 +130,8 @@ struct HEVCIntraDecoderTests {
                 configuration[place] ^= change
                 do {
                     let decoder = try HEVCIntraDecoder(
-                        configuration: configuration, maximumSide: 1_024, maximumPixels: 1 << 18)
+                        configuration: configuration, maximumSide: 1_024, maximumPixels: 1 << 18,
+                        hasFilters: true)
                     _ = try Self.samples(decoder, picture.stream)
                 } catch is HEVCFault {
                     faults += 1
@@ -121,7 +145,7 @@ struct HEVCIntraDecoderTests {
     @Test(arguments: ["dense", "nxn-all", "qpd3", "pcm-8only", "x265-slow"])
     func damagedBlocksAreFaultsOrPictures(name: String) throws {
         let picture = try #require(Self.streams.first { $0.name == name }).picture()
-        let decoder = try Self.decoder(picture)
+        let decoder = try Self.decoder(picture, hasFilters: true)
         let expected = try Self.samples(decoder, picture.stream)
         var changed = 0
         for place in stride(from: 8, to: picture.stream.count, by: 7) {

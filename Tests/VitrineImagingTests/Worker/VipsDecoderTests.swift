@@ -66,7 +66,7 @@ import VitrineImaging
                 from: try Self.pool.decode(source, DecodeRequest(info: info, target: nil), decoder: decoder),
                 size: info.storedSize, orientation: .up, cancellation: CancellationToken(), inputName: "sample")
         }
-        #expect(try TiledHEICDecoderTests.decibels(images[0], images[1]) >= 38)
+        #expect(try HEICDecoderTests.decibels(images[0], images[1]) >= 38)
     }
 
     @Test func reducesByWholeBlocksAndKeepsTheExtent() throws {

@@ -4,36 +4,47 @@ import Testing
 import VitrineCore
 import VitrineImaging
 
-#if canImport(Glibc)
-import Glibc
-#endif
+/// HEIC by this library's decoder, against libheif in `vitrine-worker`. Files are built by ``HEICSample``.
+@Suite(.serialized) struct HEICDecoderTests {
+    static let pool = WorkerFixture.pool(1)
+    static let tiled = ImageDecoder(limits: .standard, isolation: .automatic, registry: .standard, pool: pool)
+    /// libheif alone.
+    static let whole = ImageDecoder(
+        limits: .standard, isolation: .inProcess, registry: DecoderRegistry(decoders: [Libheif()]), pool: pool)
 
-/// HEIC by tiles in `vitrine-video`, against libheif in `vitrine-worker`. Files are built by ``HEICSample``.
-@Suite(.serialized) struct TiledHEICDecoderTests {
-    static let helper = URL(filePath: WorkerFixture.executable).deletingLastPathComponent()
-        .appending(path: "vitrine-video").path
+    /// The decoder of libheif in the worker, which is asked after this library's.
+    struct Libheif: ImageDecoding {
+        let formats: Set<ImageFormat> = [.heic]
+        let needsIsolation = false
 
-    static func helpers(_ path: String = helper) -> WorkerPool {
-        WorkerPool(
-            program: "vitrine-video", location: .executable(path), maximumWorkers: 1,
-            memory: HelperMemory(total: 64 << 30))
+        func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+            try HEICDecoderTests.pool.decode(source, request, decoder: "VipsDecoder")
+        }
     }
 
-    static let tilePool = helpers()
-    static let pool = WorkerFixture.pool(1)
-    static let tiled = ImageDecoder(
-        limits: .standard, isolation: .automatic, registry: .standard, pool: pool, tilePool: tilePool)
-    static let whole = ImageDecoder(limits: .standard, isolation: .automatic, registry: .standard, pool: pool)
+    static func request(
+        _ source: ByteSource, _ target: PixelSize? = nil, region: PixelRect? = nil, preview: Bool = false,
+        limits: ImageLimits = .standard
+    ) throws -> DecodeRequest {
+        var request = DecodeRequest(
+            info: try ImageInfo(reading: source, limits: .standard), target: target, allowsEmbeddedPreview: preview,
+            limits: limits)
+        request.region = region
+        return request
+    }
 
     /// Decodes by tiles; throws where the decoder leaves a file to the next one.
     static func tiles(
         _ source: ByteSource, target: PixelSize? = nil, region: PixelRect? = nil, preview: Bool = false,
-        pool: WorkerPool = tilePool, limits: ImageLimits = .standard
+        threads: Int = 1
     ) throws -> DecodedImage {
-        let info = try ImageInfo(reading: source, limits: limits)
-        var request = DecodeRequest(info: info, target: target, allowsEmbeddedPreview: preview, limits: limits)
-        request.region = region
-        return try TiledHEICDecoder(pool: pool).decode(source, request)
+        try HEICDecoder(cores: IdleCores(count: threads), minimumPixelsOfThread: 1).decode(
+            source, request(source, target, region: region, preview: preview))
+    }
+
+    /// The samples of all planes.
+    static func samples(_ image: DecodedImage) -> [[UInt8]] {
+        image.planes.map { $0.storage.withUnsafeBytes { [UInt8]($0) } }
     }
 
     static func decibels(_ one: Image, _ other: Image) throws -> Double {
@@ -129,7 +140,7 @@ import Glibc
         var limits = ImageLimits()
         limits.maximumWholeImagePixels = 165 * 111 - 1
         let decoder = ImageDecoder(
-            limits: limits, isolation: .automatic, registry: .standard, pool: Self.pool, tilePool: Self.tilePool)
+            limits: limits, isolation: .automatic, registry: .standard, pool: Self.pool)
         #expect(throws: ImageError.self) { try decoder.decode(.bytes(sample.bytes), at: .fit(5)) }
         limits.maximumWholeImagePixels += 1
         #expect(try ImageInfo(of: .bytes(sample.bytes), limits: limits).size == PixelSize(10))
@@ -234,11 +245,8 @@ import Glibc
     @Test(arguments: ["deep", "full-chroma", "alpha"])
     func leavesOtherVarietiesToLibheif(name: String) throws {
         let input = ImageInput.bytes(try Fixture.bytes("HEIC/\(name).heic"))
-        let pool = Self.helpers()
-        #expect(throws: ImageError.self) { try Self.tiles(try ByteSource(input), pool: pool) }
-        #expect(pool.idleIdentifiers.isEmpty, "no helper was started for it")
-        let decoder = ImageDecoder(
-            limits: .standard, isolation: .always, registry: .standard, pool: Self.pool, tilePool: pool)
+        #expect(throws: ImageError.self) { try Self.tiles(try ByteSource(input)) }
+        let decoder = ImageDecoder(limits: .standard, isolation: .always, registry: .standard, pool: Self.pool)
         let image = try decoder.decode(input)
         #expect(try Self.decibels(image, Self.whole.decode(input)) == 99)
         #expect(image.hasAlpha == (name == "alpha"))
@@ -266,17 +274,15 @@ import Glibc
     ]
 
     @Test(arguments: oddities.indices)
-    func refusesOdditiesWithoutAHelper(index: Int) throws {
+    func refusesOddities(index: Int) throws {
         var sample = try HEICSample()
         Self.oddities[index].1(&sample)
-        let pool = Self.helpers()
         do {
-            _ = try Self.tiles(sample.source(), target: PixelSize(20), pool: pool)
+            _ = try Self.tiles(sample.source(), target: PixelSize(20))
             Issue.record("\(Self.oddities[index].0) was decoded")
         } catch let error as ImageError {
             #expect(caseName(error) == "unsupported", "\(Self.oddities[index].0): \(error)")
         }
-        #expect(pool.idleIdentifiers.isEmpty)
     }
 
     @Test func depthMapsAreNoAlpha() throws {
@@ -309,62 +315,119 @@ import Glibc
         #expect(throws: ImageError.self) { try Self.tiled.decode(.bytes(bytes), at: .fit(20)) }
     }
 
-    // MARK: The helper
+    // MARK: This library's decoder
 
-    @Test func withoutTheHelperLibheifDecodes() throws {
-        let input = ImageInput.bytes(try HEICSample().bytes)
-        for path in ["/nowhere/vitrine-video", "/bin/false"] {
-            let decoder = ImageDecoder(
-                limits: .standard, isolation: .always, registry: .standard, pool: Self.pool,
-                tilePool: Self.helpers(path))
-            let image = try decoder.decode(input, at: .fit(50))
-            #expect(try Self.decibels(image, Self.whole.decode(input, at: .fit(50))) == 99)
+    /// The means of blocks of the picture that the tiles make, of all channels.
+    private static func means(_ sample: HEICSample, _ area: PixelRect, factor: Int) throws -> [[UInt8]] {
+        let decoder = try HEVCIntraDecoder(
+            configuration: sample.configuration, maximumSide: 1_024, maximumPixels: 1 << 20, hasFilters: factor < 4)
+        return try (0..<3).map { channel in
+            let half = channel == 0 ? 1 : 2, side = max(1, factor / half)
+            let tile = 64 / half
+            let width = sample.columns * tile
+            var picture = [UInt8](repeating: 0, count: width * sample.rows * tile)
+            for (index, stream) in sample.streams.enumerated() {
+                try stream.withUnsafeBufferPointer { bytes in
+                    let plane = try decoder.decode(bytes)[channel]
+                    for y in 0..<tile {
+                        for x in 0..<tile {
+                            let row = index / sample.columns * tile + y
+                            picture[row * width + index % sample.columns * tile + x] =
+                                plane.samples[y * plane.bytesPerRow + x]
+                        }
+                    }
+                }
+            }
+            let columns = (area.x / half)..<((area.x + area.size.width + half - 1) / half)
+            let rows = (area.y / half)..<((area.y + area.size.height + half - 1) / half)
+            return stride(from: rows.lowerBound, to: rows.upperBound, by: side).flatMap { y in
+                stride(from: columns.lowerBound, to: columns.upperBound, by: side).map { x in
+                    var (sum, count) = (0, 0)
+                    for row in y..<min(y + side, rows.upperBound) {
+                        for column in x..<min(x + side, columns.upperBound) {
+                            sum += Int(picture[row * width + column])
+                            count += 1
+                        }
+                    }
+                    return UInt8((sum + count / 2) / count)
+                }
+            }
         }
     }
 
-    @Test func hostsThatServeAsWorkersAreNotAskedForTiles() {
-        #expect(!WorkerPool(program: "vitrine-none").isAvailable)
-        #expect(WorkerPool(program: "vitrine-none", location: .executable("/bin/true")).isAvailable)
+    @Test(arguments: [1, 2, 3, 4, 5, 7, 8, 20], [1, 2, 4])
+    func samplesAreTheMeansOfAllTiles(factor: Int, threads: Int) throws {
+        var sample = try HEICSample()
+        for area in [
+            PixelRect(x: 0, y: 0, width: 165, height: 111), PixelRect(x: 0, y: 0, width: 100, height: 70),
+            PixelRect(x: 66, y: 70, width: 99, height: 41),
+        ] {
+            // In halves of a pixel from the middle.
+            let (right, down) = (2 * area.x + area.size.width - 165, 2 * area.y + area.size.height - 111)
+            sample.properties = [
+                HEICSample.cut(width: area.size.width, height: area.size.height, x: right, y: down)
+            ]
+            let source = sample.source()
+            #expect(try ImageInfo(reading: source).storedSize == area.size)
+            let target = PixelSize(
+                width: max(1, area.size.width / (2 * factor)), height: max(1, area.size.height / (2 * factor)))
+            let request = try Self.request(source, factor == 1 ? nil : target)
+            let image = try Self.tiles(source, target: request.target, threads: threads)
+            let side = request.blockSide(for: area.size)
+            #expect(side >= factor)
+            #expect(Self.samples(image) == (try Self.means(sample, area, factor: side)), "\(area)")
+        }
     }
 
-    @Test func withTheHelperAloneTilesAreDecoded() throws {
+    @Test(arguments: [1, 2, 4])
+    func columnsOfTilesAreAveragedInOrder(threads: Int) throws {
+        var sample = try HEICSample()
+        (sample.columns, sample.rows, sample.size) = (1, 6, PixelSize(width: 60, height: 371))
+        let image = try Self.tiles(sample.source(), target: PixelSize(width: 6, height: 37), threads: threads)
+        let area = PixelRect(x: 0, y: 0, width: 60, height: 371)
+        #expect(Self.samples(image) == (try Self.means(sample, area, factor: 5)))
+    }
+
+    @Test(.enabled(if: Corpus.isAvailable, "needs the shared corpus"), arguments: [nil, 40, 600])
+    func threadsGiveTheSameSamples(side: Int?) throws {
+        let source = try ByteSource(.file(try #require(Corpus.file("heic/IMG_5195.heic"))))
+        let size = try ImageInfo(reading: source).storedSize
+        let target = side.map { PixelSize(width: $0, height: $0 * size.height / size.width) }
+        let one = try Self.tiles(source, target: target)
+        for threads in 2...5 {
+            #expect(Self.samples(try Self.tiles(source, target: target, threads: threads)) == Self.samples(one))
+        }
+        let region = PixelRect(x: size.width / 3, y: size.height / 2 - 7, width: 700, height: 900)
+        let part = try Self.tiles(source, target: target, region: region)
+        #expect(Self.samples(try Self.tiles(source, target: target, region: region, threads: 3)) == Self.samples(part))
+    }
+
+    @Test func noHelperIsNeeded() throws {
         let missing = WorkerPool(location: .executable("/nowhere/vitrine-worker"))
-        let decoder = ImageDecoder(
-            limits: .standard, isolation: .always, registry: .standard, pool: missing, tilePool: Self.tilePool)
-        #expect(decoder.canDecode(.heic) && !decoder.canDecode(.tiff))
-        #expect(try decoder.decode(.bytes(HEICSample().bytes), at: .fit(50)).width == 50)
-        #expect(throws: ImageError.self) { try decoder.decode(.bytes(Fixture.bytes("HEIC/deep.heic"))) }
+        for isolation in [Isolation.automatic, .inProcess] {
+            let decoder = ImageDecoder(limits: .standard, isolation: isolation, registry: .standard, pool: missing)
+            #expect(decoder.canDecode(.heic) && !decoder.canDecode(.tiff))
+            #expect(try decoder.decode(.bytes(HEICSample().bytes), at: .fit(50)).width == 50)
+            #expect(throws: ImageError.self) { try decoder.decode(.bytes(Fixture.bytes("HEIC/deep.heic"))) }
+        }
     }
 
-    @Test func decodingInProcessReadsSmallHEICAlone() throws {
-        let decoder = ImageDecoder(
-            limits: .standard, isolation: .inProcess, registry: .standard, pool: Self.pool, tilePool: Self.tilePool)
-        #expect(decoder.canDecode(.heic))
-        #expect(try decoder.decode(.bytes(HEICSample().bytes), at: .fit(16)).width == 16)
-        #expect(throws: ImageError.self) { try decoder.decode(.bytes(HEICSample().bytes)) }
+    @Test func isolatedDecodesGiveTheSame() throws {
+        let decoder = ImageDecoder(limits: .standard, isolation: .always, registry: .standard, pool: Self.pool)
+        let input = ImageInput.bytes(try HEICSample().bytes)
+        for resizer in [ImageResizer.none, .fit(50), .fit(12)] {
+            let (one, other) = (try decoder.decode(input, at: resizer), try Self.tiled.decode(input, at: resizer))
+            #expect(try Self.decibels(one, other) == 99)
+        }
     }
-
-    #if canImport(Glibc)
-    @Test func helperThatDiedIsReplaced() throws {
-        let pool = Self.helpers()
-        let source = try HEICSample().source()
-        let first = try Self.tiles(source, target: PixelSize(20), pool: pool)
-        let process = try #require(pool.idleIdentifiers.first)
-        kill(process, SIGKILL)
-        let second = try Self.tiles(source, target: PixelSize(20), pool: pool)
-        #expect(first.firstPlane == second.firstPlane)
-        #expect(pool.idleIdentifiers.first != process)
-    }
-    #endif
 
     @Test func cancellationIsNotLeftToLibheif() throws {
         let source = try HEICSample().source()
-        let info = try ImageInfo(reading: source, limits: .standard)
-        let token = CancellationToken()
-        token.cancel()
-        #expect(throws: ImageError.cancelled(input: "sample")) {
-            try TiledHEICDecoder(pool: Self.tilePool).decode(
-                source, DecodeRequest(info: info, target: nil, cancellation: token))
+        for target in [nil, PixelSize(8)] {
+            var request = try Self.request(source, target)
+            request.cancellation = CancellationToken()
+            request.cancellation.cancel()
+            #expect(throws: ImageError.cancelled(input: "sample")) { try HEICDecoder().decode(source, request) }
         }
     }
 
@@ -373,20 +436,25 @@ import Glibc
         var limits = ImageLimits()
         limits.deadline = 0.001
         let path = try #require(Corpus.file("heic/IMG_5195.heic"))
-        #expect(throws: ImageError.timedOut(input: path)) {
-            try Self.tiles(try ByteSource(.file(path)), limits: limits)
-        }
+        let decoder = ImageDecoder(limits: limits, isolation: .automatic, registry: .standard, pool: Self.pool)
+        #expect(throws: ImageError.timedOut(input: path)) { try decoder.decode(.file(path)) }
     }
 
-    @Test func limitsOfTheHelperHold() throws {
+    @Test func limitsHold() throws {
         let source = try HEICSample().source()
         var limits = ImageLimits()
         limits.maximumWholeImagePixels = 165 * 111 - 1
-        let request = DecodeRequest(
-            info: try ImageInfo(reading: source, limits: .standard), target: nil, limits: limits)
-        #expect(throws: ImageError.self) { try TiledHEICDecoder(pool: Self.tilePool).decode(source, request) }
+        #expect(throws: ImageError.self) { try HEICDecoder().decode(source, Self.request(source, limits: limits)) }
         // Asked in spite of the client's own check.
-        #expect(throws: ImageError.self) { try Self.tilePool.decode(source, request) }
+        #expect(throws: ImageError.self) { try Self.pool.decode(source, Self.request(source, limits: limits)) }
+    }
+
+    @Test(.enabled(if: Corpus.isAvailable, "needs the shared corpus"))
+    func processorsAreGivenBack() throws {
+        let source = try ByteSource(.file(try #require(Corpus.file("heic/IMG_5195.heic"))))
+        let cores = IdleCores(count: 4)
+        for _ in 0..<3 { _ = try HEICDecoder(cores: cores).decode(source, Self.request(source, PixelSize(100))) }
+        #expect(cores.claim(8) == 3)
     }
 
     @Test(.enabled(if: !Corpus.files(in: "hostile").isEmpty, "needs the hostile files"))
@@ -394,7 +462,7 @@ import Glibc
         var limits = ImageLimits()
         limits.deadline = 10
         let decoder = ImageDecoder(
-            limits: limits, isolation: .automatic, registry: .standard, pool: Self.pool, tilePool: Self.tilePool)
+            limits: limits, isolation: .automatic, registry: .standard, pool: Self.pool)
         var pictures = 0
         for path in Corpus.files(in: "hostile") where path.hasSuffix(".heic") || path.hasSuffix(".heif") {
             do throws(ImageError) {

@@ -1,28 +1,33 @@
 import VitrineCore
 
-/// Decodes plain HEIC pictures to a quarter of their sides and less, tile by tile in this process.
+/// Decodes plain HEIC pictures tile by tile, by ``HEVCIntraDecoder``.
 ///
-/// ``HEVCIntraDecoder`` leaves out the loop filters, whose work the means of blocks of four pixels and more hide. Each
-/// tile is averaged at once. This takes a quarter of the processor time of libheif with libde265.
+/// Blocks of each tile are averaged at once, so that the whole picture is never in memory, and only the tiles of a region
+/// are decoded. This takes a quarter of the processor time of libheif with libde265.
 ///
-/// Everything else is left to ``TiledHEICDecoder`` and to libheif in the worker:
+/// Everything else is left to the next decoder, libheif in the worker:
 ///
-/// - larger results
 /// - pictures that ``HEICTiles`` does not describe, and later pictures of a file
-/// - streams that ``HEVCIntraDecoder`` does not read, and damaged ones
-package struct ReducedHEICDecoder: ImageDecoding {
+/// - streams that ``HEVCIntraDecoder`` does not read
+/// - damaged files, and those that end early, which libheif may fill
+package struct HEICDecoder: ImageDecoding {
     package let formats: Set<ImageFormat> = [.heic]
     package let needsIsolation = false
     private let cores: IdleCores
+    private let minimumPixelsOfThread: Int
 
     /// The side of blocks from which on their means hide the edges that the loop filters smooth.
-    package static let minimumFactor = 4
+    private static let filterless = 4
     /// Pixels of a region or picture from which on idle processors are used.
-    private static let minimumPixelsOfThread = 1_000_000
+    package static let minimumPixelsOfThread = 1_000_000
     /// Pixels beside a region that the final filter reads: three samples of chroma, and one more for rounding.
-    package static let margin = 8
+    private static let margin = 8
 
-    package init(cores: IdleCores = .shared) { self.cores = cores }
+    package init(
+        cores: IdleCores = .shared, minimumPixelsOfThread: Int = HEICDecoder.minimumPixelsOfThread
+    ) {
+        (self.cores, self.minimumPixelsOfThread) = (cores, minimumPixelsOfThread)
+    }
 
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         guard request.page == 0 else { throw Self.refusal(source, "a later picture") }
@@ -31,16 +36,16 @@ package struct ReducedHEICDecoder: ImageDecoding {
             let tiles = try HEICTiles(container, limits: request.limits)
             guard tiles.shown.size == request.info.storedSize else { throw Self.refusal(source, "another size") }
             if request.allowsEmbeddedPreview, request.region == nil, let target = request.target,
-                let preview = HEICTiles(thumbnailOf: container, covering: target, limits: request.limits)
+                let preview = HEICTiles(thumbnailOf: container, covering: target, limits: request.limits),
+                let image = try? decode(preview, preview.shown, source, request)
             {
-                return try decode(preview, preview.shown, source, request)
+                return image
             }
             let margin = Self.margin * request.blockSide(for: tiles.shown.size)
             return try decode(tiles, tiles.area(for: request.region, margin: margin), source, request)
         } catch {
             switch error {
             case .cancelled, .timedOut: throw error
-            // The next decoder knows more varieties, and how to fill a picture that ends early.
             default: throw Self.refusal(source, error.reason)
             }
         }
@@ -50,15 +55,15 @@ package struct ReducedHEICDecoder: ImageDecoding {
         _ tiles: HEICTiles, _ area: PixelRect, _ source: ByteSource, _ request: DecodeRequest
     ) throws(ImageError) -> DecodedImage {
         let factor = request.blockSide(for: tiles.shown.size)
-        guard factor >= Self.minimumFactor else { throw Self.refusal(source, "a large result") }
-        let first = try HEVCTileSession(tiles, source, request)
-        let isLarge = tiles.streams.count > 1 && area.size.pixelCount >= Self.minimumPixelsOfThread
+        let hasFilters = factor < Self.filterless
+        let first = try HEVCTileSession(tiles, source, hasFilters: hasFilters, request)
+        let isLarge = tiles.streams.count > 1 && area.size.pixelCount >= minimumPixelsOfThread
         let claimed = isLarge ? cores.claim(tiles.streams.count - 1) : 0
         defer { cores.release(claimed) }
-        var sessions: [any HEICTileSession] = [first]
+        var sessions = [first]
         // A worker has none to claim, and is told how many it may use.
         let others = max(claimed, isLarge ? min(request.threads, tiles.streams.count) - 1 : 0)
-        for _ in 0..<others { sessions.append(try HEVCTileSession(tiles, source, request)) }
+        for _ in 0..<others { sessions.append(try HEVCTileSession(tiles, source, hasFilters: hasFilters, request)) }
         var image = try tiles.reduce(area, factor: factor, sessions: sessions) { cores.run($0) }
         image.colorProfile = request.info.colorProfile
         return image
@@ -69,30 +74,37 @@ package struct ReducedHEICDecoder: ImageDecoding {
     }
 }
 
-/// Decodes tiles by ``HEVCIntraDecoder``.
+/// Decodes tiles of one picture.
 ///
 /// Unchecked: one thread at a time uses the decoder.
-private final class HEVCTileSession: HEICTileSession, @unchecked Sendable {
+final class HEVCTileSession: @unchecked Sendable {
     private let tiles: HEICTiles
     private let source: ByteSource
     private let cancellation: CancellationToken
     private let decoder: HEVCIntraDecoder
 
-    init(_ tiles: HEICTiles, _ source: ByteSource, _ request: DecodeRequest) throws(ImageError) {
+    init(
+        _ tiles: HEICTiles, _ source: ByteSource, hasFilters: Bool, _ request: DecodeRequest
+    ) throws(ImageError) {
         (self.tiles, self.source, cancellation) = (tiles, source, request.cancellation)
         let configuration = try Self.bytes(tiles.configuration, of: source)
         do throws(HEVCFault) {
             decoder = try HEVCIntraDecoder(
                 configuration: configuration, maximumSide: request.limits.maximumSide,
-                maximumPixels: request.limits.maximumWholeImagePixels)
+                maximumPixels: request.limits.maximumWholeImagePixels,
+                hasFilters: hasFilters)
         } catch {
             throw error.error(source.name)
         }
     }
 
+    /// The colours of the last tile according to its stream: the code point of the matrix, and the range.
     var colors: (matrix: Int, isFullRange: Bool) { decoder.colors }
 
-    func decode(_ index: Int) throws(ImageError) -> [HEICTileSamples] {
+    /// Decodes a tile of the size that the file says.
+    ///
+    /// - Returns: Y, Cb and Cr. They are valid until the next call.
+    func decode(_ index: Int) throws(ImageError) -> [HEVCIntraDecoder.Plane] {
         let stream = try Self.bytes(tiles.streams[index], of: source)
         let planes: [HEVCIntraDecoder.Plane]
         do throws(HEVCFault) {
@@ -105,7 +117,7 @@ private final class HEVCTileSession: HEICTileSession, @unchecked Sendable {
         guard planes[0].width == tiles.tileSize.width, planes[0].height == tiles.tileSize.height else {
             throw .unsupported(input: source.name, reason: "a tile differs from its description")
         }
-        return planes.map { HEICTileSamples(first: $0.samples, bytesPerRow: $0.bytesPerRow) }
+        return planes
     }
 
     private static func bytes(_ range: Range<Int>, of source: ByteSource) throws(ImageError) -> [UInt8] {
