@@ -53,7 +53,8 @@ struct HelpTopic: Sendable {
             .paragraph("'vitrine formats' lists every kind, how it is read, and the programs that are missing."),
             .paragraph("Some formats need a helper program. vitrine looks for it beside itself, then in PATH."),
             .entry(
-                "vitrine-worker", "Unusual HEIC and AVIF, JPEG XL, TIFF, JPEG 2000, SVG, CBR, CB7, and the option --isolate."),
+                "vitrine-worker",
+                "JPEG XL, TIFF, JPEG 2000, SVG, unusual HEIC and AVIF, CBR, CB7, and the option --isolate."),
             .entry("vitrine-pdf", "PDF."),
             .entry("vitrine-video", "Films, waveforms, and covers that vitrine itself does not find."),
             .entry("vitrine-text", "Fonts; text, source code and Markdown, which are files named as arguments."),

@@ -2,8 +2,8 @@ import VitrineCore
 
 /// Decodes plain HEIC pictures tile by tile, by ``HEVCIntraDecoder``.
 ///
-/// Blocks of each tile are averaged at once, so that the whole picture is never in memory, and only the tiles of a region
-/// are decoded. This takes a quarter of the processor time of libheif with libde265.
+/// Blocks of each tile are averaged at once, so that the whole picture is never in memory, and only the tiles of a
+/// region are decoded. This takes a quarter of the processor time of libheif with libde265.
 ///
 /// Everything else is left to the next decoder, libheif in the worker:
 ///

@@ -116,14 +116,14 @@ final class HEVCIntraPicture {
             }
             let isEnd = entropy.pointee.isEnd()
             next += 1
-            let isSecond = layout.isFirstOfTileRow[block] ? layout.isLastOfTileRow(block) : layout.isFirstOfTileRow[block - 1]
-            if parameters.resetsEachRow, isSecond {
+            if parameters.resetsEachRow, layout.isSecondOfTileRow(block) {
                 memory.rowContexts.update(from: memory.contexts, count: HEVCContext.count)
             }
             if isEnd { break }
             guard next < layout.decodingOrder.count else { throw .corrupt("a slice without an end") }
             let following = layout.decodingOrder[next]
-            if layout.tile[following] != layout.tile[block] || parameters.resetsEachRow && layout.isFirstOfTileRow[following] {
+            let beginsNewRow = parameters.resetsEachRow && layout.isFirstOfTileRow[following]
+            if beginsNewRow || layout.tile[following] != layout.tile[block] {
                 guard entropy.pointee.isEnd() else { throw .corrupt("the end of a part") }
                 entropy.pointee.beginPart()
             }
@@ -144,7 +144,9 @@ final class HEVCIntraPicture {
         if !beginsTile, beginsRow {
             // The block above at the right, in the same slice and tile, or none.
             let above = block - layout.columns + 1
-            if y > 0, x + 1 < layout.columns, sliceAddress[above] == sliceAddress[block], layout.tile[above] == layout.tile[block] {
+            if y > 0, x + 1 < layout.columns, sliceAddress[above] == sliceAddress[block],
+                layout.tile[above] == layout.tile[block]
+            {
                 memory.contexts.update(from: memory.rowContexts, count: HEVCContext.count)
                 return
             }

@@ -38,7 +38,11 @@ struct HEVCBlockLayout: Sendable {
     @inline(__always)
     func block(_ x: Int, _ y: Int) -> Int { y / side &* columns &+ x / side }
 
-    func isLastOfTileRow(_ block: Int) -> Bool { (block + 1) % columns == 0 || tile[block + 1] != tile[block] }
+    /// Whether the contexts behind a block are those that the next row of its tile begins with. A single block counts.
+    func isSecondOfTileRow(_ block: Int) -> Bool {
+        guard isFirstOfTileRow[block] else { return isFirstOfTileRow[block - 1] }
+        return (block + 1) % columns == 0 || tile[block + 1] != tile[block]
+    }
 }
 
 /// The samples of a picture: Y, and behind them Cb and Cr.
