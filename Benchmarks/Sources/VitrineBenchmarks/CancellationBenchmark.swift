@@ -21,7 +21,7 @@ struct CancellationBenchmark: AsyncParsableCommand {
             ("24 MP JPEG, every pixel", "24mp.jpg", 0, .inProcess, 10),
             ("12 MP PNG → 200", "12mp.png", 200, .inProcess, 10),
             ("12 MP AVIF → 200", "12mp.avif", 200, .automatic, 50),
-            ("12 MP HEIC → 400", "photo.heic", 400, .automatic, 50),
+            ("12 MP HEIC → 400", "photo.heic", 400, .inProcess, 10),
         ] {
             let decoder = ImageDecoder(isolation: isolation)
             let resizer = size == 0 ? ImageResizer.none : .fit(width: size, height: size)

@@ -88,10 +88,12 @@ final class HEVCTileSession: @unchecked Sendable {
     ) throws(ImageError) {
         (self.tiles, self.source, cancellation) = (tiles, source, request.cancellation)
         let configuration = try Self.bytes(tiles.configuration, of: source)
+        // Coded samples that are not shown belong to the last blocks, which have 64 at a side at most.
+        let pixels = (tiles.tileSize.width + 64) * (tiles.tileSize.height + 64)
         do throws(HEVCFault) {
             decoder = try HEVCIntraDecoder(
                 configuration: configuration, maximumSide: request.limits.maximumSide,
-                maximumPixels: request.limits.maximumWholeImagePixels,
+                maximumPixels: min(pixels, request.limits.maximumWholeImagePixels),
                 hasFilters: hasFilters)
         } catch {
             throw error.error(source.name)

@@ -87,7 +87,7 @@ package final class HEVCIntraDecoder {
             guard type == 19 || type == 20 else { throw .unsupported("a NAL unit of type \(type)") }
             let bytes = HEVCBits.payload(unit)
             let header = try HEVCSliceHeader(
-                bytes, unitType: type, sets: pictures, sequence: { id in self.sequences.last { $0.id == id } },
+                bytes, sets: pictures, sequence: { id in self.sequences.last { $0.id == id } },
                 previous: previous, parameters: &parameters)
             guard let parameters else { throw .corrupt("parameters that are missing") }
             if previous == nil { try begin(parameters) }

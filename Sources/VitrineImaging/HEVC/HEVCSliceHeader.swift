@@ -19,7 +19,7 @@ struct HEVCSliceHeader {
     /// - Parameters:
     ///   - previous: The slice segment before this one in the picture; nil for the first.
     init(
-        _ bytes: [UInt8], unitType: Int, sets: [HEVCPictureParameters], sequence: (Int) -> HEVCSequence?,
+        _ bytes: [UInt8], sets: [HEVCPictureParameters], sequence: (Int) -> HEVCSequence?,
         previous: HEVCSliceHeader?, parameters: inout HEVCPictureParameters?
     ) throws(HEVCFault) {
         var bits = HEVCBits(bytes, at: 2)
