@@ -10,7 +10,6 @@ final class HEVCIntraPicture {
     let parameters: HEVCPictureParameters
     private let tables = HEVCTables.shared
     private let memory: HEVCPictureMemory
-
     private let layout: HEVCBlockLayout
     private let filters: HEVCLoopFilters?
 
@@ -106,7 +105,7 @@ final class HEVCIntraPicture {
                 guard region < .max else { throw .unsupported("very many slices") }
                 region += 1
             }
-            try beginContexts(block, x, y, isFirst: isFirst, beginsTile: beginsTile, beginsRow: beginsRow)
+            beginContexts(block, x, y, isFirst: isFirst, beginsTile: beginsTile, beginsRow: beginsRow)
             if isFirst && header.isIndependent || beginsTile || beginsRow { lastQuantizer = header.quantizer }
             isFirst = false
             if header.hasLumaOffsets || header.hasChromaOffsets { readOffsets(block, x, y, owner) }
@@ -139,7 +138,7 @@ final class HEVCIntraPicture {
     /// Sets the contexts at the begin of a slice segment, a tile, and a row (9.3.1).
     private func beginContexts(
         _ block: Int, _ x: Int, _ y: Int, isFirst: Bool, beginsTile: Bool, beginsRow: Bool
-    ) throws(HEVCFault) {
+    ) {
         guard isFirst || beginsTile || beginsRow else { return }
         if !beginsTile, beginsRow {
             // The block above at the right, in the same slice and tile, or none.
