@@ -63,7 +63,7 @@ static void fill(int16_t *pairs, int n) {
       pairs[(row / 2 * n + column) * 2 + row % 2] = (int16_t)coefficient(n, row, column);
 }
 
-__attribute__((constructor)) static void fill_all(void) {
+void cpixels_hevc_start(void) {
   fill(pairs4, 4), fill(pairs8, 8), fill(pairs16, 16), fill(pairs32, 32);
   for (int row = 0; row < 4; row++)
     for (int column = 0; column < 4; column++)
@@ -225,6 +225,7 @@ void cpixels_hevc_add(int16_t *coefficients, unsigned log_side, enum cpixels_hev
 #if defined(__x86_64__)
     if (n > 4 && __builtin_cpu_supports("avx2"))
       transform_wide_any(coefficients, n, (int)rows, (int)columns, pairs, to, stride);
+    // The compiler unrolls the loops for the side that most blocks have.
     else if (n == 4) transform(coefficients, 4, (int)rows, (int)columns, pairs, to, stride);
     else transform(coefficients, n, (int)rows, (int)columns, pairs, to, stride);
 #else

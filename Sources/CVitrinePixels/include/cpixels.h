@@ -30,6 +30,9 @@ void cpixels_transform_half(const int16_t block[16], void *rows, ptrdiff_t bytes
 void cpixels_hevc_predict(const uint8_t *border, unsigned log_side, unsigned mode, int is_luma, int is_strong,
                           uint8_t *to, size_t stride);
 
+// Fills the tables of cpixels_hevc_add(). Once, before its first call.
+void cpixels_hevc_start(void);
+
 enum cpixels_hevc_residual { CPIXELS_HEVC_COSINE, CPIXELS_HEVC_SINE, CPIXELS_HEVC_SKIP, CPIXELS_HEVC_BYPASS };
 
 // Adds a residual to a predicted block, by its scaled coefficients row by row (§8.6.4.2), and sets these to 0.

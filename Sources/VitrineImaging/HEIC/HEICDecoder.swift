@@ -79,15 +79,15 @@ package struct HEICDecoder: ImageDecoding {
 /// Unchecked: one thread at a time uses the decoder.
 final class HEVCTileSession: @unchecked Sendable {
     private let tiles: HEICTiles
-    private let source: ByteSource
+    private let reader: ByteReader
     private let cancellation: CancellationToken
     private let decoder: HEVCIntraDecoder
 
     init(
         _ tiles: HEICTiles, _ source: ByteSource, hasFilters: Bool, _ request: DecodeRequest
     ) throws(ImageError) {
-        (self.tiles, self.source, cancellation) = (tiles, source, request.cancellation)
-        let configuration = try Self.bytes(tiles.configuration, of: source)
+        (self.tiles, reader, cancellation) = (tiles, ByteReader(source), request.cancellation)
+        let configuration = try reader.bytes(tiles.configuration)
         // Coded samples that are not shown belong to the last blocks, which have 64 at a side at most.
         let pixels = (tiles.tileSize.width + 64) * (tiles.tileSize.height + 64)
         do throws(HEVCFault) {
@@ -107,25 +107,19 @@ final class HEVCTileSession: @unchecked Sendable {
     ///
     /// - Returns: Y, Cb and Cr. They are valid until the next call.
     func decode(_ index: Int) throws(ImageError) -> [HEVCIntraDecoder.Plane] {
-        let stream = try Self.bytes(tiles.streams[index], of: source)
+        let stream = try reader.bytes(tiles.streams[index])
         let planes: [HEVCIntraDecoder.Plane]
         do throws(HEVCFault) {
             planes = try stream.withUnsafeBufferPointer { (bytes) throws(HEVCFault) in
                 try decoder.decode(bytes, cancellation)
             }
         } catch {
-            throw error.error(source.name)
+            throw error.error(reader.name)
         }
         guard planes[0].width == tiles.tileSize.width, planes[0].height == tiles.tileSize.height else {
-            throw .unsupported(input: source.name, reason: "a tile differs from its description")
+            throw .unsupported(input: reader.name, reason: "a tile differs from its description")
         }
         return planes
-    }
-
-    private static func bytes(_ range: Range<Int>, of source: ByteSource) throws(ImageError) -> [UInt8] {
-        let bytes = try source.bytes(at: range.lowerBound, count: range.count)
-        guard bytes.count == range.count else { throw .truncated(input: source.name) }
-        return bytes
     }
 }
 

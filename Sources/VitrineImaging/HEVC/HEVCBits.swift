@@ -91,6 +91,14 @@ struct HEVCBits {
         return value
     }
 
+    /// Reads which extensions a parameter set has. Those of several layers change nothing here; range extensions and
+    /// screen content change how blocks are decoded.
+    mutating func checkExtensions() throws(HEVCFault) {
+        guard flag() else { return }
+        let (range, _, screen, other) = (flag(), bits(2), flag(), bits(4))
+        guard !range, !screen, other == 0 else { throw .unsupported("an extension of the format") }
+    }
+
     /// - Throws: When more bits were read than there are, or a code was too long.
     func check() throws(HEVCFault) {
         guard !isMalformed, position <= bytes.count * 8 else { throw .corrupt("it ends early") }

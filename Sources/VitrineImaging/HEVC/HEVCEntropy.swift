@@ -1,3 +1,5 @@
+import CVitrinePixels
+
 /// The arithmetic decoder of HEVC (CABAC).
 ///
 /// `value` holds the offset of the standard with `spare` further bits of the stream below it, so that a bit is read by
@@ -18,9 +20,6 @@ struct HEVCEntropy {
     private let reciprocals: UnsafePointer<UInt32>
     /// Bytes behind the end that were needed.
     private(set) var overrun = 0
-
-    /// The most bits that ``equal(_:)`` reads.
-    static let mostEqualBits = 16
 
     /// Begins at the first byte of `bytes`, which outlive it, as do the tables.
     init(_ bytes: UnsafeBufferPointer<UInt8>, _ tables: HEVCTables) {
@@ -98,7 +97,7 @@ struct HEVCEntropy {
         return Int(truncatingIfNeeded: (UInt64(state) ^ isLow) & 1)
     }
 
-    /// Reads `n` bits of equal probability, at most ``mostEqualBits``.
+    /// Reads `n` bits of equal probability, at most 16.
     @inline(__always)
     mutating func equal(_ n: Int) -> Int {
         let ahead = peek(n)
@@ -150,8 +149,7 @@ struct HEVCEntropy {
         guard ones < 32 else { return -1 }
         let count = ones - 3 + rice
         let high = count > 16 ? equal(count - 16) : 0
-        let bits = high << 16 | equal(min(count, 16))
-        return ((1 << (ones - 3) + 2) << rice) + (count > 16 ? bits : bits & 0xFFFF)
+        return ((1 << (ones - 3) + 2) << rice) + (high << 16 | equal(min(count, 16)))
     }
 
     /// Reads a bit that ends something (§9.3.4.3.5).
@@ -248,7 +246,7 @@ enum HEVCContext {
     }
 }
 
-/// Tables that all pictures share.
+/// Tables that all pictures share, those of the loops in C as well.
 ///
 /// Unchecked: nothing is written after `init`.
 final class HEVCTables: @unchecked Sendable {
@@ -282,6 +280,7 @@ final class HEVCTables: @unchecked Sendable {
     ]
 
     private init() {
+        cpixels_hevc_start()
         states = .allocate(capacity: 128)
         reciprocals = .allocate(capacity: 256)
         scans = HEVCScan()

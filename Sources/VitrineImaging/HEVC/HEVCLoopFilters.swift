@@ -184,7 +184,7 @@ final class HEVCLoopFilters {
                             let line = y == top ? -1 : y == bottom - 1 ? 1 : 0
                             addEdgeOffsets(
                                 samples + (y * stride + left), copy + ((y - top + 1) * stride + left), right - left,
-                                stride, line, bottom - top == 1, offsets.position, values, reach)
+                                stride, line, offsets.position, values, reach)
                         }
                     }
                     if hasKept { restore(samples, from: copy + stride, stride, top..<bottom, left..<right, shift) }
@@ -193,26 +193,28 @@ final class HEVCLoopFilters {
         }
     }
 
+    /// From a sample to one of its two neighbours, which are opposite to each other.
+    private static let directions = [(1, 0), (0, 1), (1, 1), (-1, 1)]
+
     /// Adds the offsets of edges to a line of a block.
     ///
-    /// - Parameter line: -1 for the first line of the block, and 1 for the last.
+    /// - Parameter line: -1 for the first line of the block, and 1 for the last. No block has one line alone.
     private func addEdgeOffsets(
         _ to: UnsafeMutablePointer<UInt8>, _ from: UnsafePointer<UInt8>, _ count: Int, _ stride: Int, _ line: Int,
-        _ isOnly: Bool, _ direction: Int, _ values: [Int8], _ reach: [Bool]
+        _ direction: Int, _ values: [Int8], _ reach: [Bool]
     ) {
-        // The two neighbours are opposite to each other.
-        let step = [(1, 0), (0, 1), (1, 1), (-1, 1)][direction]
+        let step = Self.directions[direction]
         let neighbor = step.1 * stride + step.0
         func isReached(_ x: Int) -> Bool {
             for sign in [-1, 1] {
                 let (nx, ny) = (x + sign * step.0, sign * step.1)
                 let column = nx < 0 ? 0 : nx >= count ? 2 : 1
-                let row = ny < 0 && (line == -1 || isOnly) ? 0 : ny > 0 && (line == 1 || isOnly) ? 2 : 1
+                let row = ny != 0 && ny == line ? 1 + line : 1
                 guard reach[3 * row + column] else { return false }
             }
             return true
         }
-        if count > 2, isReached(1) {
+        if isReached(1) {
             cpixels_hevc_offset_edges(to + 1, from + 1, count - 2, neighbor, values)
         }
         for x in [0, count - 1] where isReached(x) {

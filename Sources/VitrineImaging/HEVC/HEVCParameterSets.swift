@@ -1,3 +1,44 @@
+/// The parameter sets of a configuration (hvcC, ISO/IEC 14496-15 §8.3.3). Of several with one number, the last counts.
+struct HEVCParameterSets {
+    /// The bytes of the length in front of each NAL unit.
+    let lengthSize: Int
+    private var sequences: [HEVCSequence] = []
+    private var pictures: [HEVCPictureParameters] = []
+
+    init(_ configuration: [UInt8], maximumSide: Int) throws(HEVCFault) {
+        guard configuration.count >= 23 else { throw .corrupt("the configuration") }
+        lengthSize = Int(configuration[21] & 3) + 1
+        var at = 23
+        for _ in 0..<configuration[22] {
+            guard at + 3 <= configuration.count else { throw .corrupt("the configuration") }
+            let type = configuration[at] & 0x3F
+            let count = Int(configuration[at + 1]) << 8 | Int(configuration[at + 2])
+            at += 3
+            for _ in 0..<count {
+                guard at + 2 <= configuration.count else { throw .corrupt("the configuration") }
+                let length = Int(configuration[at]) << 8 | Int(configuration[at + 1])
+                at += 2
+                guard length >= 3, at + length <= configuration.count else { throw .corrupt("the configuration") }
+                let bytes = configuration[at..<(at + length)].withUnsafeBufferPointer(HEVCBits.payload)
+                at += length
+                switch type {
+                case 33: sequences.append(try HEVCSequence(bytes, maximumSide: maximumSide))
+                case 34: pictures.append(try HEVCPictureParameters(bytes))
+                default: break
+                }
+            }
+        }
+    }
+
+    /// The parameters of a picture, and those of its sequence.
+    func parameters(_ id: Int) throws(HEVCFault) -> (picture: HEVCPictureParameters, sequence: HEVCSequence) {
+        guard let picture = pictures.last(where: { $0.id == id }),
+            let sequence = sequences.last(where: { $0.id == picture.sequence })
+        else { throw .corrupt("parameters that are missing") }
+        return (picture, sequence)
+    }
+}
+
 /// The sequence parameter set, as far as intra pictures need it (SPS, ITU-T H.265 §7.3.2.2).
 struct HEVCSequence: Sendable {
     let id: Int
@@ -79,11 +120,7 @@ struct HEVCSequence: Sendable {
         bits.skip(1)
         smoothsStrongly = bits.flag()
         if bits.flag() { try readUsability(&bits, layers: layers) }
-        if bits.flag() {
-            // Range extensions and screen content change how blocks are decoded; layers do not.
-            let (range, _, screen, other) = (bits.flag(), bits.bits(2), bits.flag(), bits.bits(4))
-            guard !range, !screen, other == 0 else { throw .unsupported("an extension of the sequence") }
-        }
+        try bits.checkExtensions()
         try bits.check()
     }
 
@@ -316,10 +353,7 @@ struct HEVCPictureParameters: Sendable {
         bits.skip(1)
         _ = bits.number()
         hasHeaderExtension = bits.flag()
-        if bits.flag() {
-            let (range, _, screen, other) = (bits.flag(), bits.bits(2), bits.flag(), bits.bits(4))
-            guard !range, !screen, other == 0 else { throw .unsupported("an extension of the picture") }
-        }
+        try bits.checkExtensions()
         try bits.check()
     }
 }

@@ -126,18 +126,17 @@ struct HEVCResidual {
                     i &+= 1
                 }
                 hadAboveOne = step == 0
-                var aboveTwo = -1
+                var firstAbove = 16
+                var aboveTwo = 0
                 if aboveOne != 0 {
-                    let first = aboveOne.trailingZeroBitCount
-                    let context = contexts + HEVCContext.isAboveTwo + set + (isLuma ? 0 : 4)
-                    if entropy.bit(context) == 1 { aboveTwo = first }
+                    firstAbove = aboveOne.trailingZeroBitCount
+                    aboveTwo = entropy.bit(contexts + HEVCContext.isAboveTwo + set + (isLuma ? 0 : 4))
                 }
                 let isHidden = block.hidesSigns && Int(positions[0]) &- Int(positions[count &- 1]) > 3
                 let signCount = count &- (isHidden ? 1 : 0)
                 var signs = entropy.equal(signCount) &<< (16 &- signCount)
                 var rice = 0
                 var sum = 0
-                let firstAbove = aboveOne == 0 ? 16 : aboveOne.trailingZeroBitCount
                 let origin = (groupY &* 4) &<< log &+ groupX &* 4
                 let target = coefficients + origin
                 i = 0
@@ -147,12 +146,8 @@ struct HEVCResidual {
                     if i < 8 {
                         let above = (aboveOne &>> i) & 1
                         level &+= above
-                        if i == firstAbove {
-                            level &+= aboveTwo == i ? 1 : 0
-                            hasRemainder = level == 3
-                        } else {
-                            hasRemainder = above == 1
-                        }
+                        hasRemainder = i == firstAbove ? aboveTwo == 1 : above == 1
+                        if i == firstAbove { level &+= aboveTwo }
                     }
                     if hasRemainder {
                         let more = entropy.remaining(rice: rice)

@@ -1,5 +1,7 @@
 /// The header of a slice segment, as far as intra pictures need it (§7.3.6).
 struct HEVCSliceHeader {
+    /// The number of the parameters of its picture.
+    var parameters = 0
     /// Begins with a state of its own: not a dependent slice segment.
     var isIndependent = true
     /// The first coding tree block.
@@ -18,21 +20,15 @@ struct HEVCSliceHeader {
 
     /// - Parameters:
     ///   - previous: The slice segment before this one in the picture; nil for the first.
-    init(
-        _ bytes: [UInt8], sets: [HEVCPictureParameters], sequence: (Int) -> HEVCSequence?,
-        previous: HEVCSliceHeader?, parameters: inout HEVCPictureParameters?
-    ) throws(HEVCFault) {
+    init(_ bytes: [UInt8], _ sets: HEVCParameterSets, previous: HEVCSliceHeader?) throws(HEVCFault) {
         var bits = HEVCBits(bytes, at: 2)
         let isFirst = bits.flag()
         bits.skip(1)
-        let id = try bits.number(0...63, "slice_pic_parameter_set_id")
-        guard let picture = sets.last(where: { $0.id == id }), let sequence = sequence(picture.sequence) else {
-            throw .corrupt("parameters that are missing")
-        }
-        guard isFirst == (previous == nil), parameters == nil || parameters?.id == id else {
+        parameters = try bits.number(0...63, "slice_pic_parameter_set_id")
+        let (picture, sequence) = try sets.parameters(parameters)
+        guard isFirst == (previous == nil), parameters == previous?.parameters ?? parameters else {
             throw .corrupt("slices of two pictures")
         }
-        parameters = picture
         if !isFirst {
             isIndependent = !(picture.hasDependentSlices && bits.flag())
             let count = sequence.widthInTreeBlocks * sequence.heightInTreeBlocks
