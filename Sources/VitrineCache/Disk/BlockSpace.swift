@@ -96,7 +96,7 @@ package struct BlockSpace {
     package func chunk(_ number: Int) -> [UInt8]? {
         let first = number * Self.chunkWords
         guard words[first..<first + Self.chunkWords].contains(where: { $0 != 0 }) else { return nil }
-        return words[first..<first + Self.chunkWords].map(\.littleEndian).withUnsafeBytes { Array($0) }
+        return words[first..<first + Self.chunkWords].map { $0.littleEndian }.withUnsafeBytes { Array($0) }
     }
 
     /// Free blocks that are kept between those in use, so that bodies lie in one piece. Above this number the file does

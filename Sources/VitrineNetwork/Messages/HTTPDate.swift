@@ -13,12 +13,12 @@
         // The longest is `Wednesday, 09-Nov-94 08:49:37 GMT`.
         guard (24...33).contains(bytes.count) else { return nil }
         var reader = HTTPDateReader(bytes: bytes)
-        guard let day = reader.weekday() else { return nil }
+        guard let isShort = reader.weekday() else { return nil }
         let date: Int64? =
             if reader.accept(", ") {
-                day.isShort ? reader.fixdate() : reader.obsolete(now: now.components.seconds)
+                isShort ? reader.fixdate() : reader.obsolete(now: now.components.seconds)
             } else {
-                day.isShort ? reader.asctime() : nil
+                isShort ? reader.asctime() : nil
             }
         return reader.isAtEnd ? date : nil
     }
@@ -35,11 +35,15 @@
             let digits = String(number)
             return String(repeating: "0", count: max(0, width - digits.count)) + digits
         }
-        return "\(weekday.prefix(3)), \(padded(dayOfMonth, 2)) \(months[Int(month - 1)]) \(padded(year, 4)) "
+        return "\(weekday.0), \(padded(dayOfMonth, 2)) \(months[Int(month - 1)]) \(padded(year, 4)) "
             + "\(padded(time / 3600, 2)):\(padded(time / 60 % 60, 2)):\(padded(time % 60, 2)) GMT"
     }
 
-    fileprivate static let weekdays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
+    /// The three letters of the short name, and the rest.
+    fileprivate static let weekdays = [
+        ("Sun", "day"), ("Mon", "day"), ("Tue", "sday"), ("Wed", "nesday"), ("Thu", "rsday"), ("Fri", "day"),
+        ("Sat", "urday"),
+    ]
     fileprivate static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
     /// Returns the days since 1970-01-01 of a date in the proleptic Gregorian calendar (H. Hinnant, "chrono-compatible
@@ -100,12 +104,9 @@ private struct HTTPDateReader {
         return value
     }
 
-    /// Parses the name of a day, whole or with three letters.
-    mutating func weekday() -> (index: Int, isShort: Bool)? {
-        for (index, name) in HTTPDate.weekdays.enumerated() {
-            if accept(name) { return (index, false) }
-            if accept(String(name.prefix(3))) { return (index, true) }
-        }
+    /// Parses the name of a day, and returns whether it is the short one; nil for other texts.
+    mutating func weekday() -> Bool? {
+        for (start, rest) in HTTPDate.weekdays where accept(start) { return !accept(rest) }
         return nil
     }
 
