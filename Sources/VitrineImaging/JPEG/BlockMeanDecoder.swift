@@ -66,7 +66,8 @@ package struct BlockMeanDecoder: ImageDecoding {
             source, scale: isEighth ? .eighth : .quarter, limits: request.limits, allowPartial: request.allowPartial,
             cancellation: request.cancellation)
         let minimum = isEighth ? Self.minimumEighthReduction : Self.minimumQuarterReduction
-        reader.refinesColor = !request.acceptsMeans && request.reduction < 2 * minimum
+        // Color at half the size would have fewer samples than the result.
+        reader.refinesColor = !request.acceptsMeans && request.reduction * 3 < minimum * 4
         (reader.cores, reader.minimumPieceBytes) = (cores, minimumPieceBytes)
         reader.minimumBlockBytes = minimumBlockBytes
         if request.notesRows { reader.recorder = JPEGRowRecorder() }
