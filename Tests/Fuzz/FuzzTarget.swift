@@ -32,5 +32,6 @@ struct FuzzTarget: Sendable {
 
 enum FuzzTargets {
     /// All of them; the slowest first, so that two processes side by side end at about the same time.
-    static let all: [FuzzTarget] = decoders + corpus + headers + models + network + downloads + texts + wire
+    static let all: [FuzzTarget] =
+        decoders + compression + corpus + headers + models + network + downloads + texts + wire
 }

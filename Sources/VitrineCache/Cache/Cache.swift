@@ -174,8 +174,6 @@ public final class Cache<Value: CacheableValue>: Sendable {
     // MARK: Parts
 
     func area(_ name: FormatName) throws(CacheError) -> FormatArea<Value> {
-        // Nearly always, and cheaper than to look it up.
-        if name == .original { return original }
         guard let area = formats[name] else { throw .formatNotFound(name) }
         return area
     }

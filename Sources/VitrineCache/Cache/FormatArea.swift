@@ -50,14 +50,19 @@ package final class FormatTable<Value: CacheableValue>: Sendable {
         var nextID = 1
     }
 
+    private let original: FormatArea<Value>
     private let state: Locked<State>
 
     package init(original: FormatArea<Value>) {
+        self.original = original
         state = Locked(State(areas: [original.format.name: original], order: [original.format.name]))
     }
 
     /// The area of a name.
-    package subscript(name: FormatName) -> FormatArea<Value>? { state.withLock { $0.areas[name] } }
+    package subscript(name: FormatName) -> FormatArea<Value>? {
+        // Nearly always, and cheaper than to look it up.
+        name == .original ? original : state.withLock { $0.areas[name] }
+    }
 
     /// All areas in the order of their registration.
     package var all: [FormatArea<Value>] {

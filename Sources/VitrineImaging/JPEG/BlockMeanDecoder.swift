@@ -62,12 +62,12 @@ package struct BlockMeanDecoder: ImageDecoding {
             throw .unsupported(input: source.name, reason: "block means are too coarse for this size")
         }
         let isEighth = request.reduction >= BlockMeanDecoder.minimumEighthReduction || request.acceptsMeans(of: 8)
+        let scale: BlockMeanScale = isEighth ? .eighth : .quarter
         var reader = BlockMeanReader(
-            source, scale: isEighth ? .eighth : .quarter, limits: request.limits, allowPartial: request.allowPartial,
+            source, scale: scale, limits: request.limits, allowPartial: request.allowPartial,
             cancellation: request.cancellation)
-        let minimum = isEighth ? Self.minimumEighthReduction : Self.minimumQuarterReduction
         // Color at half the size would have fewer samples than the result.
-        reader.refinesColor = !request.acceptsMeans && request.reduction * 3 < minimum * 4
+        reader.refinesColor = !request.acceptsMeans && request.reduction < Double(2 * scale.rawValue)
         (reader.cores, reader.minimumPieceBytes) = (cores, minimumPieceBytes)
         reader.minimumBlockBytes = minimumBlockBytes
         if request.notesRows { reader.recorder = JPEGRowRecorder() }

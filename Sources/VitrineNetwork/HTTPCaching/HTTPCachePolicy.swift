@@ -173,10 +173,11 @@ extension HTTPCachePolicy {
         if directives.isEmpty, HTTPList.names(response.headers.all("Pragma")).contains("no-cache") { return .zero }
         var lifetime = Duration.zero
         if let text = response.headers["Last-Modified"],
-            let changed = HTTPDate.seconds(text, now: response.responseTime), changed < response.date
+            let changed = HTTPDate.seconds(text, now: response.responseTime),
+            case let date = response.date, changed < date
         {
             let fraction = min(max(heuristicFraction.isNaN ? 0 : heuristicFraction, 0), 1)
-            lifetime = min(.seconds(Double(response.date - changed) * fraction), heuristicLimit)
+            lifetime = min(.seconds(Double(date - changed) * fraction), heuristicLimit)
         }
         guard imageFloor > lifetime, response.status == 200, response.isImage else { return lifetime }
         return imageFloor

@@ -35,12 +35,12 @@
             let digits = String(number)
             return String(repeating: "0", count: max(0, width - digits.count)) + digits
         }
-        return "\(weekday.0), \(padded(dayOfMonth, 2)) \(months[Int(month - 1)]) \(padded(year, 4)) "
+        return "\(weekday.short), \(padded(dayOfMonth, 2)) \(months[Int(month - 1)]) \(padded(year, 4)) "
             + "\(padded(time / 3600, 2)):\(padded(time / 60 % 60, 2)):\(padded(time % 60, 2)) GMT"
     }
 
-    /// The three letters of the short name, and the rest.
-    fileprivate static let weekdays = [
+    /// The short name of a day, and the rest of the long one.
+    fileprivate static let weekdays: [(short: String, rest: String)] = [
         ("Sun", "day"), ("Mon", "day"), ("Tue", "sday"), ("Wed", "nesday"), ("Thu", "rsday"), ("Fri", "day"),
         ("Sat", "urday"),
     ]
@@ -106,7 +106,7 @@ private struct HTTPDateReader {
 
     /// Parses the name of a day, and returns whether it is the short one; nil for other texts.
     mutating func weekday() -> Bool? {
-        for (start, rest) in HTTPDate.weekdays where accept(start) { return !accept(rest) }
+        for (short, rest) in HTTPDate.weekdays where accept(short) { return !accept(rest) }
         return nil
     }
 
