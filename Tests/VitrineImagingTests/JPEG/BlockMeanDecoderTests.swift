@@ -18,6 +18,17 @@ import VitrineImaging
         #expect(finest == 107 / 8.0)
     }
 
+    @Test(arguments: ["sampling-2x1", "sampling-2x2"])
+    func colorHasAsManySamplesAsBrightnessWhereItWouldHaveFewerThanTheResult(name: String) throws {
+        for (width, height, isRefined) in [(7, 5, true), (6, 4, false), (14, 10, true), (13, 9, false)] {
+            let target = PixelSize(width: width, height: height)
+            let request = JPEG.request(PixelSize(width: 107, height: 77), target: target)
+            let image = try decoder.decode(JPEG.fixture(name), request)
+            let part = image.planes[1].extentWidth / image.planes[0].extentWidth
+            #expect(part == (isRefined ? 1 : 0.5), "\(target): a reduction by \(request.reduction)")
+        }
+    }
+
     @Test func modelFollowsTheFile() throws {
         #expect(try decoder.decode(JPEG.fixture("gray"), at: .eighth).model == .gray)
         #expect(try decoder.decode(JPEG.fixture("sampling-2x2"), at: .eighth).model == .yCbCr(.bt601, fullRange: true))
