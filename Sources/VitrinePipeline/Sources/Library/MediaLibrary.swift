@@ -78,7 +78,8 @@ public final class MediaLibrary: Sendable {
         try result.get()
     }
 
-    /// Returns when all that had happened before the call has been noticed, its headers read, and reported.
+    /// Returns when all that had happened before the call has been noticed, its headers read, and reported. Writing to a
+    /// file counts from its end, when no process has the file open for writing any more.
     package func settle() async {
         let work = work
         await withCheckedContinuation { work.submit(.settle($0)) }

@@ -39,11 +39,11 @@ import VitrinePipeline
         await watched.library.settle()
         #expect(folder.names(watched.library.assets) == ["old.jpg", "new.jpg"])
         try await expect(watched.next().added, ["new.jpg"], in: folder)
+        // Written in place: its end may come late, as children that others start hold the file open for a moment.
         try folder.photo("old.jpg", taken: "2003:01:01 00:00:00")
-        await watched.library.settle()
-        #expect(folder.names(watched.library.assets) == ["new.jpg", "old.jpg"])
         let changed = try await watched.next()
         #expect(folder.names(changed.changed) == ["old.jpg"] && changed.added.isEmpty && changed.removed.isEmpty)
+        #expect(folder.names(watched.library.assets) == ["new.jpg", "old.jpg"])
         try folder.remove("new.jpg")
         await watched.library.settle()
         try await expect(watched.next().removed, ["new.jpg"], in: folder)
