@@ -18,7 +18,12 @@ extension FuzzTargets {
     /// A stream with a part that is inflated ahead, which is the same without it. The first two bytes say where it
     /// begins and how long it is worked on.
     private static let aheadInflater = FuzzTarget(
-        "inflate-ahead", seeds: { Seeds.pictures(.png, 30, upTo: 9 << 10).compactMap(data).map { [90, 2] + $0 } }
+        "inflate-ahead",
+        // Of the small pictures hardly one has a second block.
+        seeds: {
+            let streams = Seeds.pictures(.png, 30, upTo: 9 << 10).compactMap(data) + Seeds.files(8, where: isStream)
+            return streams.map { [90, 2] + $0 }
+        }
     ) { bytes in
         guard bytes.count > 2 else { throw FuzzRefusal() }
         let stream = Array(bytes[2...])
@@ -59,6 +64,11 @@ extension FuzzTargets {
         } catch {
             return error
         }
+    }
+
+    /// Whether a file begins as a zlib stream (RFC 1950).
+    private static func isStream(_ file: [UInt8]) -> Bool {
+        file.count > 2 && file[0] == 0x78 && (Int(file[0]) << 8 | Int(file[1])) % 31 == 0
     }
 
     /// What the first IDAT chunk of a PNG file holds.

@@ -101,7 +101,7 @@ struct LimitedLoader: FilteringTransport {
 private final class LimitedBody: BodySource {
     private let body: ResponseBody
     private let limits: [RateLimit]
-    private let url: String
+    let url: String
 
     init(_ body: ResponseBody, _ limits: [RateLimit], url: String) {
         self.body = body
@@ -122,10 +122,6 @@ private final class LimitedBody: BodySource {
         guard let chunk = try await body.next(reusing: spare) else { return nil }
         for limit in limits { limit.take(chunk.count) }
         return chunk
-    }
-
-    func collect(upTo limit: ByteCount) async throws(NetworkError) -> [UInt8] {
-        try await collectChunks(upTo: limit, url: url)
     }
 
     func cancel() { body.cancel() }

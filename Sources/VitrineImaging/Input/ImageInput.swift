@@ -49,6 +49,8 @@ public final class ByteSource: Sendable {
     private enum Backing {
         case descriptor(Int32, owned: Bool)
         case bytes([UInt8])
+        /// Bytes that another object keeps.
+        case storage(PixelStorage)
         /// A run of bytes of another source, from this offset on.
         case part(ByteSource, Int)
     }
@@ -84,6 +86,13 @@ public final class ByteSource: Sendable {
         self.name = name
         count = bytes.count
         backing = .bytes(bytes)
+    }
+
+    /// Creates a source of bytes that do not change while `storage` exists. Copies nothing.
+    package init(storage: PixelStorage, name: String) {
+        self.name = name
+        count = storage.count
+        backing = .storage(storage)
     }
 
     /// Creates a source of the beginning of an input that has `count` bytes in all. Bytes behind it cannot be read.
@@ -146,13 +155,9 @@ public final class ByteSource: Sendable {
         guard offset >= 0 else { return 0 }
         switch backing {
         case .bytes(let bytes):
-            let n = min(buffer.count, max(0, bytes.count - offset))
-            if n > 0 {
-                bytes.withUnsafeBytes {
-                    buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[offset..<(offset + n)]))
-                }
-            }
-            return n
+            return bytes.withUnsafeBytes { Self.copy($0, from: offset, to: buffer) }
+        case .storage(let storage):
+            return storage.withUnsafeBytes { Self.copy($0, from: offset, to: buffer) }
         case .part(let whole, let start):
             let n = min(buffer.count, max(0, count - offset))
             guard n > 0 else { return 0 }
@@ -187,6 +192,14 @@ public final class ByteSource: Sendable {
     public func allBytes() throws(ImageError) -> [UInt8] {
         if case .bytes(let bytes) = backing { return bytes }
         return try bytes(at: 0, count: count)
+    }
+
+    private static func copy(
+        _ bytes: UnsafeRawBufferPointer, from offset: Int, to buffer: UnsafeMutableRawBufferPointer
+    ) -> Int {
+        let n = min(buffer.count, max(0, bytes.count - offset))
+        if n > 0 { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + n)])) }
+        return n
     }
 
     private static func message(_ code: Int32) -> String { String(cString: strerror(code)) }

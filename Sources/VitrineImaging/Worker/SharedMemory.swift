@@ -11,8 +11,8 @@ import Darwin
 
 /// Memory mapped by a client and its worker alike.
 ///
-/// Unchecked because it holds a raw pointer. On this side one request at a time owns the whole memory. The other side
-/// may write at any time and is not trusted: bytes are copied before they are read.
+/// Unchecked because it holds a raw pointer. One request at a time owns the whole memory. A worker may write to it at
+/// any time and is not trusted: its client copies bytes before it reads them. A worker reads its input in place.
 package final class SharedMemory: @unchecked Sendable {
     package let descriptor: Int32
     private let base: UnsafeMutableRawPointer
@@ -75,7 +75,7 @@ package final class SharedMemory: @unchecked Sendable {
     }
 }
 
-/// The space in the shared memory for one reply, allocated from the payload's start.
+/// The space in the shared memory for an input and its reply, allocated from the payload's start.
 ///
 /// A decoder that allocates its planes here saves the worker a copy.
 package final class SharedBuffer: Sendable {
@@ -99,7 +99,12 @@ package final class SharedBuffer: Sendable {
 
     /// Returns memory for a plane, in the payload as long as there is space.
     package func storage(byteCount count: Int) -> PixelStorage {
-        guard let offset = take(count) else { return PixelStorage(uninitializedByteCount: count) }
+        part(count) ?? PixelStorage(uninitializedByteCount: count)
+    }
+
+    /// Returns the next bytes of the payload; nil when too few are left.
+    func part(_ count: Int) -> PixelStorage? {
+        guard let offset = take(count) else { return nil }
         let bytes = UnsafeMutableRawBufferPointer(rebasing: memory.payload[offset..<(offset + count)])
         return PixelStorage(adopting: bytes) { [memory] _ in withExtendedLifetime(memory) {} }
     }

@@ -58,7 +58,7 @@ extension WorkerPool {
             UnsafeMutableRawBufferPointer(rebasing: target[count...]).initializeMemory(as: UInt8.self, repeating: 0)
         } finish: { (reply, memory) throws(WorkerFailure) in
             guard case .decoded(let shape) = reply.outcome else { throw .misbehaviour }
-            defer { memory.trim(used: shape.end) }
+            defer { memory.trim(used: max(shape.end, wire.inputOffset + wire.inputCount)) }
             guard
                 let image = DecodedImage(
                     shape, memory: memory, requestedProfile: wire.profileCount >= 0 ? profile : nil,
@@ -277,8 +277,8 @@ private struct WorkerInput {
 
     /// The size of files that are faster to copy than to pass as a descriptor.
     private static let smallFile = 64 << 10
-    /// The size of inputs in memory, which are copied in any case.
-    private static let smallBytes = 1 << 20
+    /// The size of inputs in memory, which are copied in any case: half of the pages that a worker keeps.
+    private static let smallBytes = WorkerProtocol.keptPayload / 2
 
     /// Returns whether an input goes into the shared memory.
     static func isSmall(_ source: ByteSource) -> Bool {

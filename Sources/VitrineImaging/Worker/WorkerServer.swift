@@ -159,10 +159,10 @@ package struct WorkerServer {
     private func decode(
         _ request: WorkerRequest, input: Int32, memory: SharedMemory
     ) throws(ImageError) -> WorkerReply.Outcome {
-        let source = try Self.source(input, request, memory)
+        let room = SharedBuffer(memory)
+        let source = try Self.source(input, request, room)
         var info = request.info
         if request.profileCount >= 0 { info.colorProfile = memory.bytes(at: 0, count: request.profileCount) }
-        let room = SharedBuffer(memory)
         var job = DecodeRequest(
             info: info, target: request.target, page: request.page, allowPartial: request.allowPartial,
             allowsEmbeddedPreview: request.allowsEmbeddedPreview, limits: request.limits)
@@ -204,16 +204,16 @@ package struct WorkerServer {
         return try share(image, requestedProfile: nil, room: SharedBuffer(memory), memory: memory)
     }
 
-    /// Returns the input of a request, from the descriptor or the shared memory.
+    /// Returns the input of a request, from the descriptor or in the shared memory, where nothing else gets its place.
     private static func source(
-        _ input: Int32, _ request: WorkerRequest, _ memory: SharedMemory
+        _ input: Int32, _ request: WorkerRequest, _ room: SharedBuffer
     ) throws(ImageError) -> ByteSource {
         guard request.inputCount >= 0 else { return try source(input) }
         if input >= 0 { close(input) }
-        guard let bytes = memory.bytes(at: request.inputOffset, count: request.inputCount) else {
+        guard room.take(request.inputOffset) != nil, let bytes = room.part(request.inputCount) else {
             throw .invalidRequest(reason: "the input lies outside of the shared memory")
         }
-        return ByteSource(bytes: bytes, name: "input")
+        return ByteSource(storage: bytes, name: "input")
     }
 
     /// Returns the input, and takes ownership of the descriptor.

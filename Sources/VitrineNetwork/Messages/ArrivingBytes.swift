@@ -104,9 +104,5 @@ final class CopiedBody: BodySource {
         return chunk
     }
 
-    func collect(upTo limit: ByteCount) async throws(NetworkError) -> [UInt8] {
-        try await collectChunks(upTo: limit, url: "")
-    }
-
     func cancel() { body.cancel() }
 }

@@ -12,12 +12,17 @@ public import VitrineCore
 /// A body that ends early throws ``NetworkError/truncated(url:received:reason:)``; it is never a short success.
 public struct ResponseBody: AsyncSequence, Sendable {
     private let source: any BodySource
+    /// The bytes of the body as the server announced them. It may have lied.
+    private let announced: Int?
 
     /// Creates a body that `source` produces.
-    package init(_ source: any BodySource) { self.source = source }
+    package init(_ source: any BodySource, announced: Int? = nil) {
+        self.source = source
+        self.announced = announced
+    }
 
     /// Creates a body from bytes in memory.
-    public init(_ bytes: [UInt8]) { source = CompleteBody(bytes) }
+    public init(_ bytes: [UInt8]) { self.init(CompleteBody(bytes)) }
 
     /// Creates a body that a closure produces, for a ``HTTPTransport`` of your own.
     ///
@@ -31,7 +36,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     ///
     /// - Parameter next: Returns the next chunk, or nil at the end. It is called by one reader at a time.
     public init(_ next: @escaping @Sendable () async throws(NetworkError) -> [UInt8]?) {
-        source = ProducedBody(next)
+        self.init(ProducedBody(next))
     }
 
     /// An iterator over the chunks of a body.
@@ -78,22 +83,24 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// - Parameter limit: The most bytes to accept. The default is the limit of the request.
     /// - Throws: ``NetworkError/bodyTooLarge(url:limit:)`` beyond the limit, or the error of the transfer.
     public func collect(upTo limit: ByteCount = .unlimited) async throws(NetworkError) -> [UInt8] {
-        try await source.collect(upTo: limit)
+        try await source.collect(upTo: limit, announced: announced)
     }
 
     /// Returns a body that reports its progress as it is read.
-    func counted(by progress: TransferProgress) -> ResponseBody { ResponseBody(CountedBody(source, progress)) }
+    package func counted(by progress: TransferProgress) -> ResponseBody {
+        ResponseBody(CountedBody(source, progress), announced: announced)
+    }
 
     /// Returns a body whose bytes are copied as they are read.
     func copied(to arriving: ArrivingBytes) -> ResponseBody {
         arriving.begin()
-        return ResponseBody(CopiedBody(source, arriving))
+        return ResponseBody(CopiedBody(source, arriving), announced: announced)
     }
 
     /// Returns a body whose bytes are announced before they are kept, if they are more than a number.
     func announced(
         beyond count: Int, _ willHold: @escaping @Sendable (Int) async throws(NetworkError) -> Void
-    ) -> ResponseBody { ResponseBody(AnnouncedBody(source, beyond: count, willHold)) }
+    ) -> ResponseBody { ResponseBody(AnnouncedBody(source, beyond: count, willHold), announced: announced) }
 
     /// Reads a small rest so that the connection can be reused. Ends the transfer if more follows or if the rest does
     /// not arrive soon, because a new connection is cheaper than the wait.
@@ -123,28 +130,48 @@ package protocol BodySource: AnyObject, Sendable {
     func next(reusing spare: consuming [UInt8]) async throws(NetworkError) -> [UInt8]?
 
     /// Returns the rest as one array of at most `limit` bytes.
-    func collect(upTo limit: ByteCount) async throws(NetworkError) -> [UInt8]
+    ///
+    /// - Parameter announced: The bytes that the server has announced, for one allocation of the right size.
+    func collect(upTo limit: ByteCount, announced: Int?) async throws(NetworkError) -> [UInt8]
 
     /// Ends the transfer. It may be called repeatedly and from any thread.
     func cancel()
+
+    /// The URL in errors of the default ``collect(upTo:announced:)``. Default: none.
+    var url: String { get }
 }
 
 extension BodySource {
+    package var url: String { "" }
+
     package func next(reusing spare: consuming [UInt8]) async throws(NetworkError) -> [UInt8]? { try await next() }
 
-    /// Joins the chunks, for sources without a faster way.
-    package func collectChunks(upTo limit: ByteCount, url: String) async throws(NetworkError) -> [UInt8] {
+    /// Joins the chunks.
+    package func collect(upTo limit: ByteCount, announced: Int?) async throws(NetworkError) -> [UInt8] {
+        let expected = min(announced ?? 0, limit.bytes, mostReserved)
         var bytes: [UInt8] = []
-        while let chunk = try await next() {
+        var spare: [UInt8] = []
+        while let chunk = try await next(reusing: spare) {
             guard bytes.count + chunk.count <= limit.bytes else {
                 cancel()
                 throw .bodyTooLarge(url: url, limit: limit)
             }
-            if bytes.isEmpty { bytes = chunk } else { bytes += chunk }
+            if bytes.isEmpty, chunk.count >= expected {
+                bytes = chunk
+                spare = []
+            } else {
+                // Gradual growth would copy the bytes several times.
+                if bytes.isEmpty { bytes.reserveCapacity(expected) }
+                bytes += chunk
+                spare = chunk
+            }
         }
         return bytes
     }
 }
+
+/// The most bytes to reserve for what a server has only announced.
+private let mostReserved = 64 << 20
 
 /// A body in memory.
 private final class CompleteBody: BodySource {
@@ -156,7 +183,7 @@ private final class CompleteBody: BodySource {
         rest.withLock { $0.take() }
     }
 
-    func collect(upTo limit: ByteCount) async throws(NetworkError) -> [UInt8] {
+    func collect(upTo limit: ByteCount, announced: Int?) async throws(NetworkError) -> [UInt8] {
         let bytes = rest.withLock { $0.take() } ?? []
         guard bytes.count <= limit.bytes else { throw .bodyTooLarge(url: "", limit: limit) }
         return bytes
@@ -180,14 +207,10 @@ private final class ProducedBody: BodySource {
         }
     }
 
-    func collect(upTo limit: ByteCount) async throws(NetworkError) -> [UInt8] {
-        try await collectChunks(upTo: limit, url: "")
-    }
-
     func cancel() { isCancelled.withLock { $0 = true } }
 }
 
-/// A body that reports its progress as it is read.
+/// A body that reports its progress as it is read, chunk by chunk, so that followers see steps.
 private final class CountedBody: BodySource {
     private let body: any BodySource
     private let progress: TransferProgress
@@ -210,11 +233,6 @@ private final class CountedBody: BodySource {
             progress.update { $0.isFinished = true }
             throw error
         }
-    }
-
-    func collect(upTo limit: ByteCount) async throws(NetworkError) -> [UInt8] {
-        // Chunk by chunk, so that followers see steps.
-        try await collectChunks(upTo: limit, url: "")
     }
 
     private func count(_ count: Int?) {
@@ -264,10 +282,6 @@ private final class AnnouncedBody: BodySource {
             throw error
         }
         return chunk
-    }
-
-    func collect(upTo limit: ByteCount) async throws(NetworkError) -> [UInt8] {
-        try await collectChunks(upTo: limit, url: "")
     }
 
     func cancel() { body.cancel() }

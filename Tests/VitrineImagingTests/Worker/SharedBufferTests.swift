@@ -27,8 +27,8 @@ struct SharedRoomTests {
         #expect(room.offset(of: tooLarge) == nil && tooLarge.count == WorkerProtocol.memorySize)
     }
 
-    /// 64 KB of a file cross in the shared memory, 1 MB of bytes; what is larger as a descriptor.
-    @Test(arguments: [0, 64 << 10, 1 << 20])
+    /// 64 KB of a file cross in the shared memory, 8 MB of bytes; what is larger as a descriptor.
+    @Test(arguments: [0, 64 << 10, 1 << 20, 8 << 20])
     func inputsOfEverySizeDecodeAlike(padding: Int) throws {
         let pool = WorkerFixture.pool(1)
         let picture = try ByteSource(.file(Fixture.path("worker/quadrants.tif"))).allBytes()

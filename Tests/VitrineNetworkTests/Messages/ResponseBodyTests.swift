@@ -28,6 +28,31 @@ struct ResponseBodyTests {
         guard case .cancelled = error else { Issue.record("\(String(describing: error))"); return }
     }
 
+    private final class Chunks: BodySource {
+        private let rest: Locked<[[UInt8]]>
+
+        init(_ chunks: [[UInt8]]) { rest = Locked(chunks) }
+
+        func next() async throws(NetworkError) -> [UInt8]? { rest.withLock { $0.isEmpty ? nil : $0.removeFirst() } }
+
+        func cancel() {}
+    }
+
+    @Test(arguments: [nil, 0, 1, 999, 65_536, 600_000, 1 << 20, .max])
+    func theAnnouncedLengthIsOnlyAHint(announced: Int?) async throws {
+        let bytes = (0..<600_000).map { UInt8(truncatingIfNeeded: $0 >> 7) }
+        let chunks = stride(from: 0, to: bytes.count, by: 65_536).map { Array(bytes[$0...].prefix(65_536)) }
+        let body = ResponseBody(Chunks(chunks), announced: announced)
+        let found = try await body.counted(by: TransferProgress()).collect()
+        #expect(found == bytes)
+        // Grown by doubling it would have room for 1,048,576.
+        if announced == bytes.count { #expect(found.capacity < 700_000) }
+        let other = ResponseBody(Chunks(chunks), announced: announced)
+        let error = await failure { _ = try await other.collect(upTo: ByteCount(599_999)) }
+        guard case .bodyTooLarge = error else { Issue.record("\(String(describing: error))"); return }
+        #expect(try await ResponseBody(Chunks([]), announced: announced).collect().isEmpty)
+    }
+
     @Test func bytesAreReadOnce() async throws {
         let body = ResponseBody([1, 2, 3])
         #expect(try await body.collect() == [1, 2, 3])

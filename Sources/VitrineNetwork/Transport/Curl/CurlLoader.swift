@@ -86,7 +86,7 @@ public final class CurlLoader: FilteringTransport {
         let raw = try await transfer.head()
         let head = try HTTPResponseHead(raw, of: prepared, at: request.url)
         try head.checkLength(request.maximumBodySize, of: prepared.method, at: prepared.displayURL)
-        return HTTPResponse(head: head, body: ResponseBody(body))
+        return HTTPResponse(head: head, body: ResponseBody(body, announced: head.contentLength))
     }
 }
 
@@ -109,7 +109,7 @@ private final class CurlBody: BodySource {
         try await transfer.next(reusing: spare)
     }
 
-    func collect(upTo limit: ByteCount) async throws(NetworkError) -> [UInt8] {
+    func collect(upTo limit: ByteCount, announced: Int?) async throws(NetworkError) -> [UInt8] {
         try await transfer.collect(upTo: limit.bytes)
     }
 

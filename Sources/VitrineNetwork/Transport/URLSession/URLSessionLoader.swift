@@ -62,7 +62,7 @@ public final class URLSessionLoader: HTTPTransport {
         delegate.start(transfer, total: request.totalTimeout)
         let head = try await transfer.head()
         try head.checkLength(request.maximumBodySize, of: request.method, at: url)
-        return HTTPResponse(head: head, body: ResponseBody(body))
+        return HTTPResponse(head: head, body: ResponseBody(body, announced: head.contentLength))
     }
 
     private static func urlRequest(_ request: HTTPRequest) -> URLRequest {
@@ -93,11 +93,9 @@ private final class SessionBody: BodySource {
 
     deinit { transfer.cancel() }
 
-    func next() async throws(NetworkError) -> [UInt8]? { try await transfer.next() }
+    var url: String { transfer.url }
 
-    func collect(upTo limit: ByteCount) async throws(NetworkError) -> [UInt8] {
-        try await collectChunks(upTo: limit, url: transfer.url)
-    }
+    func next() async throws(NetworkError) -> [UInt8]? { try await transfer.next() }
 
     func cancel() { transfer.cancel() }
 }
