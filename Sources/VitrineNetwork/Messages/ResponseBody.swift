@@ -14,6 +14,8 @@ public struct ResponseBody: AsyncSequence, Sendable {
     private let source: any BodySource
     /// The bytes of the body as the server announced them. It may have lied.
     private let announced: Int?
+    /// The most bytes to reserve for what a server has only announced.
+    private static let mostExpected = 16 << 20
 
     /// Creates a body that `source` produces.
     package init(_ source: any BodySource, announced: Int? = nil) {
@@ -83,7 +85,8 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// - Parameter limit: The most bytes to accept. The default is the limit of the request.
     /// - Throws: ``NetworkError/bodyTooLarge(url:limit:)`` beyond the limit, or the error of the transfer.
     public func collect(upTo limit: ByteCount = .unlimited) async throws(NetworkError) -> [UInt8] {
-        try await source.collect(upTo: limit, announced: announced)
+        let expected = Swift.min(announced ?? 0, limit.bytes, Self.mostExpected)
+        return try await source.collect(upTo: limit, expecting: expected)
     }
 
     /// Returns a body that reports its progress as it is read.
@@ -131,13 +134,13 @@ package protocol BodySource: AnyObject, Sendable {
 
     /// Returns the rest as one array of at most `limit` bytes.
     ///
-    /// - Parameter announced: The bytes that the server has announced, for one allocation of the right size.
-    func collect(upTo limit: ByteCount, announced: Int?) async throws(NetworkError) -> [UInt8]
+    /// - Parameter expected: The bytes to reserve. There may be more, or fewer.
+    func collect(upTo limit: ByteCount, expecting expected: Int) async throws(NetworkError) -> [UInt8]
 
     /// Ends the transfer. It may be called repeatedly and from any thread.
     func cancel()
 
-    /// The URL in errors of the default ``collect(upTo:announced:)``. Default: none.
+    /// The URL in errors of the default ``collect(upTo:expecting:)``. Default: none.
     var url: String { get }
 }
 
@@ -147,8 +150,7 @@ extension BodySource {
     package func next(reusing spare: consuming [UInt8]) async throws(NetworkError) -> [UInt8]? { try await next() }
 
     /// Joins the chunks.
-    package func collect(upTo limit: ByteCount, announced: Int?) async throws(NetworkError) -> [UInt8] {
-        let expected = min(announced ?? 0, limit.bytes, mostReserved)
+    package func collect(upTo limit: ByteCount, expecting expected: Int) async throws(NetworkError) -> [UInt8] {
         var bytes: [UInt8] = []
         var spare: [UInt8] = []
         while let chunk = try await next(reusing: spare) {
@@ -170,9 +172,6 @@ extension BodySource {
     }
 }
 
-/// The most bytes to reserve for what a server has only announced.
-private let mostReserved = 64 << 20
-
 /// A body in memory.
 private final class CompleteBody: BodySource {
     private let rest: Locked<[UInt8]?>
@@ -183,7 +182,7 @@ private final class CompleteBody: BodySource {
         rest.withLock { $0.take() }
     }
 
-    func collect(upTo limit: ByteCount, announced: Int?) async throws(NetworkError) -> [UInt8] {
+    func collect(upTo limit: ByteCount, expecting expected: Int) async throws(NetworkError) -> [UInt8] {
         let bytes = rest.withLock { $0.take() } ?? []
         guard bytes.count <= limit.bytes else { throw .bodyTooLarge(url: "", limit: limit) }
         return bytes

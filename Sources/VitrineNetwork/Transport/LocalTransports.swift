@@ -135,7 +135,7 @@ private final class FileBody: BodySource {
 
     func next() async throws(NetworkError) -> [UInt8]? { try await read(chunkSize) }
 
-    func collect(upTo limit: ByteCount, announced: Int?) async throws(NetworkError) -> [UInt8] {
+    func collect(upTo limit: ByteCount, expecting expected: Int) async throws(NetworkError) -> [UInt8] {
         let rest = end - state.withLock { $0.offset }
         guard rest <= limit.bytes else { throw .bodyTooLarge(url: file.path, limit: limit) }
         return try await read(max(0, rest)) ?? []

@@ -34,6 +34,14 @@ struct CurlLoaderTests {
         #expect(try await response.body.collect() == Array("body".utf8))
     }
 
+    @Test func collectsIntoMemoryOfTheAnnouncedLength() async throws {
+        let server = try LoopbackServer { _ in [.reply(body: pattern(3_000_000))] }
+        let body = try await makeLoader().load(patient(server.url("/"))).body.collect()
+        #expect(body == pattern(3_000_000))
+        // Grown by doubling it would have room for 4 MiB.
+        #expect(body.capacity < 3_500_000)
+    }
+
     @Test func keepsConnectionsAndItsLimit() async throws {
         let server = try LoopbackServer { request in [.reply(body: Array(request.target.utf8))] }
         let loader = makeLoader { $0.connectionsPerHost = 3 }

@@ -109,8 +109,8 @@ private final class CurlBody: BodySource {
         try await transfer.next(reusing: spare)
     }
 
-    func collect(upTo limit: ByteCount, announced: Int?) async throws(NetworkError) -> [UInt8] {
-        try await transfer.collect(upTo: limit.bytes)
+    func collect(upTo limit: ByteCount, expecting expected: Int) async throws(NetworkError) -> [UInt8] {
+        try await transfer.collect(upTo: limit.bytes, expecting: expected)
     }
 
     func cancel() { transfer.cancel() }

@@ -106,8 +106,8 @@ final class CurlTransfer: AwaitedTransfer, @unchecked Sendable {
         state.pending.append(contentsOf: bytes)
     }
 
-    /// Returns the rest as one array.
-    func collect(upTo limit: Int) async throws(NetworkError) -> [UInt8] {
+    /// Returns the rest as one array, for which `expected` bytes are reserved.
+    func collect(upTo limit: Int, expecting expected: Int) async throws(NetworkError) -> [UInt8] {
         while true {
             let (result, isPaused) = state.withLock { state -> (Result<[UInt8], NetworkError>?, Bool) in
                 if state.pending.count > limit {
@@ -116,6 +116,7 @@ final class CurlTransfer: AwaitedTransfer, @unchecked Sendable {
                 let wasPaused = state.isPaused
                 state.isPaused = false
                 guard let end = state.end else {
+                    if state.collectLimit == nil { state.pending.reserveCapacity(expected) }
                     state.collectLimit = limit
                     return (nil, wasPaused)
                 }
