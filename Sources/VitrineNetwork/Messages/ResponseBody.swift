@@ -14,7 +14,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     private let source: any BodySource
     /// The bytes of the body as the server announced them. It may have lied.
     private let announced: Int?
-    /// The most bytes to reserve for what a server has only announced.
+    /// The most bytes to reserve for an announced length.
     private static let mostExpected = 16 << 20
 
     /// Creates a body that `source` produces.
