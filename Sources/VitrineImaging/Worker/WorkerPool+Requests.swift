@@ -255,6 +255,8 @@ extension WorkerPool {
             if case .failed(let failure) = reply.outcome { throw failure }
             result = try finish(reply, worker.memory)
         } catch {
+            // What failed may have filled all of it.
+            worker.memory.trim(used: .max)
             isReusable = error != .misbehaviour && reply.memory <= recycling.maximumMemory
             throw .refused(error)
         }

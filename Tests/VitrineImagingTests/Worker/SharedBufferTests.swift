@@ -43,6 +43,25 @@ struct SharedRoomTests {
     }
 
     #if SystemCodecs
+    @Test func aLargePictureThatFailsLeavesNoPagesBehind() throws {
+        var limits = ImageLimits()
+        // Gives the shared memory a size that no other test has.
+        limits.maximumPixels = 77 << 20
+        let size = HelperMemory(total: 64 << 30).share(for: limits).sharedBytes
+        let whole = try Image(size: PixelSize(width: 6_000, height: 4_000), color: .black).encoded(as: .jpeg())
+        let cut = ByteSource(bytes: Array(whole.prefix(whole.count * 19 / 20)), name: "cut")
+        let pool = WorkerFixture.pool(1)
+        let request = WorkerFixture.request(.jpeg, 6_000, 4_000, limits: limits)
+        #expect(throws: ImageError.self) { try pool.decode(cut, request, decoder: "LibJPEGDecoder") }
+        let held = (0..<Int32(getdtablesize())).compactMap { descriptor -> Int? in
+            var status = stat()
+            guard fstat(descriptor, &status) == 0, status.st_size == size else { return nil }
+            return Int(status.st_blocks) * 512
+        }
+        #expect(held.count == 1 && held[0] <= WorkerProtocol.headerSize + WorkerProtocol.keptPayload, "\(held)")
+        pool.endIdleWorkers()
+    }
+
     @Test(arguments: [1.0, 2.0, 4.0])
     func planesDecodedInPlaceAreThoseOfThisProcess(reduction: Double) throws {
         let pixels = (0..<(150 * 90 * 4)).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 13) }
