@@ -306,6 +306,7 @@ private func executable(_ name: String) -> String? {
         try await eventually("the others wait") {
             try await get(server.admin, "/metrics").body.contains("vitrine_load_queue_length 4\n")
         }
+        try await eventually("two have reached the origin") { running.withLock { $0.now } == 2 }
         // Sources without a network are not concerned.
         #expect(try await server.image("local:///lake.jpg").status == 200)
         gate.open()
