@@ -190,7 +190,11 @@ static void describe_frame(const AVFrame *f, cffmpeg_frame *out) {
     out->matrix = f->colorspace;
     out->primaries = f->color_primaries;
     out->transfer = f->color_trc;
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 7, 100)
+    out->is_interlaced = (f->flags & AV_FRAME_FLAG_INTERLACED) != 0;
+#else
     out->is_interlaced = f->interlaced_frame;
+#endif
     out->is_damaged = f->decode_error_flags || f->flags & AV_FRAME_FLAG_CORRUPT;
     out->second = NAN;
 }
@@ -212,7 +216,12 @@ static void describe(cffmpeg_video *v, cffmpeg_frame *out) {
 
 // Whether the frame that is seen at `second` may still be to come.
 static bool is_before(const cffmpeg_video *v, double second) {
-    int64_t at = v->frame->best_effort_timestamp, lasts = v->frame->pkt_duration;
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(57, 30, 100)
+    int64_t lasts = v->frame->duration;
+#else
+    int64_t lasts = v->frame->pkt_duration;
+#endif
+    int64_t at = v->frame->best_effort_timestamp;
     if (at == AV_NOPTS_VALUE) return false;
     int64_t wanted = stamp(v->format->streams[v->stream], second);
     return at < wanted && (lasts <= 0 || av_sat_add64(at, lasts) <= wanted);

@@ -16,13 +16,21 @@
 // Loads the libraries, once. NULL, or the reason why it failed.
 const char *cffmpeg_load(void);
 
+// FFmpeg 6.1 keeps side data of a stream in its parameters, and 7.0 has no function of the stream any more.
+#if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(60, 15, 100)
+#define CFFMPEG_HAS_CODED_SIDE_DATA 1
+#define CFFMPEG_SIDE_DATA(X) X(av_packet_side_data_get)
+#else
+#define CFFMPEG_SIDE_DATA(X) X(av_stream_get_side_data)
+#endif
+
 #ifdef __linux__
 #define CFFMPEG_FUNCTIONS(X) \
     X(av_dict_get) X(av_display_rotation_get) X(av_frame_alloc) X(av_frame_free) X(av_frame_move_ref) \
     X(av_frame_unref) X(av_free) X(av_freep) X(av_get_packed_sample_fmt) X(av_guess_frame_rate) X(av_guess_sample_aspect_ratio) \
     X(av_log_set_level) X(av_malloc) X(av_mallocz) X(av_match_list) X(av_match_name) X(av_new_packet) \
     X(av_packet_alloc) X(av_packet_free) X(av_packet_unref) X(av_pix_fmt_desc_get) X(av_probe_input_buffer2) X(av_probe_input_format3) \
-    X(av_read_frame) X(av_rescale_q) X(av_sample_fmt_is_planar) X(av_seek_frame) X(av_strdup) X(av_stream_get_side_data) \
+    X(av_read_frame) X(av_rescale_q) X(av_sample_fmt_is_planar) X(av_seek_frame) X(av_strdup) CFFMPEG_SIDE_DATA(X) \
     X(av_version_info) X(avcodec_alloc_context3) X(avcodec_find_decoder) X(avcodec_find_decoder_by_name) \
     X(avcodec_flush_buffers) X(avcodec_free_context) X(avcodec_get_name) X(avcodec_open2) \
     X(avcodec_parameters_to_context) X(avcodec_receive_frame) X(avcodec_send_packet) X(avformat_alloc_context) \
@@ -68,7 +76,11 @@ extern cffmpeg_functions cffmpeg_library;
 #define av_sample_fmt_is_planar(...) cffmpeg_library.av_sample_fmt_is_planar(__VA_ARGS__)
 #define av_seek_frame(...) cffmpeg_library.av_seek_frame(__VA_ARGS__)
 #define av_strdup(...) cffmpeg_library.av_strdup(__VA_ARGS__)
+#ifdef CFFMPEG_HAS_CODED_SIDE_DATA
+#define av_packet_side_data_get(...) cffmpeg_library.av_packet_side_data_get(__VA_ARGS__)
+#else
 #define av_stream_get_side_data(...) cffmpeg_library.av_stream_get_side_data(__VA_ARGS__)
+#endif
 #define av_version_info(...) cffmpeg_library.av_version_info(__VA_ARGS__)
 #define avcodec_alloc_context3(...) cffmpeg_library.avcodec_alloc_context3(__VA_ARGS__)
 #define avcodec_find_decoder(...) cffmpeg_library.avcodec_find_decoder(__VA_ARGS__)

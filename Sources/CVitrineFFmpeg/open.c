@@ -207,6 +207,18 @@ static int orientation(const int32_t *m) {
     return fabs(-angle - 90.0 * (double)turns) < 1 ? upright[(turns % 4 + 4) % 4] : 1;
 }
 
+// The matrix that turns a frame for display, or NULL. Foreign data: `size` may be anything.
+static const uint8_t *display_matrix(const AVStream *s, size_t *size) {
+#ifdef CFFMPEG_HAS_CODED_SIDE_DATA
+    const AVPacketSideData *data = av_packet_side_data_get(
+        s->codecpar->coded_side_data, s->codecpar->nb_coded_side_data, AV_PKT_DATA_DISPLAYMATRIX);
+    *size = data ? data->size : 0;
+    return data ? data->data : NULL;
+#else
+    return av_stream_get_side_data(s, AV_PKT_DATA_DISPLAYMATRIX, size);
+#endif
+}
+
 void cffmpeg_describe(cffmpeg_video *v, cffmpeg_description *d) {
     memset(d, 0, sizeof *d);
     AVFormatContext *f = v->format;
@@ -230,7 +242,7 @@ void cffmpeg_describe(cffmpeg_video *v, cffmpeg_description *d) {
             d->sar_den = shape.den;
         }
         size_t size = 0;
-        const uint8_t *matrix = av_stream_get_side_data(s, AV_PKT_DATA_DISPLAYMATRIX, &size);
+        const uint8_t *matrix = display_matrix(s, &size);
         if (matrix && size >= 9 * sizeof(int32_t)) {
             int32_t values[9];
             memcpy(values, matrix, sizeof values);

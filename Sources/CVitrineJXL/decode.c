@@ -4,9 +4,17 @@
 #error "jxl/decode.h is missing. Install libjxl-dev (Debian and Ubuntu) or jpeg-xl (brew)."
 #endif
 #include <jxl/decode.h>
+#include <jxl/version.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+// Functions of colour profiles took the pixel format, without a use, until libjxl 0.9.
+#if JPEGXL_NUMERIC_VERSION >= JPEGXL_COMPUTE_NUMERIC_VERSION(0, 9, 0)
+#define PROFILE_OF(j) JXL_COLOR_PROFILE_TARGET_DATA
+#else
+#define PROFILE_OF(j) &(j)->format, JXL_COLOR_PROFILE_TARGET_DATA
+#endif
 
 // How much finer than the target a reduced picture must be, so that the final scaling still has something to filter.
 #define MARGIN 1.5
@@ -114,18 +122,17 @@ static void choose_color(job *j, JxlDecoder *decoder) {
     color.transfer_function = JXL_TRANSFER_FUNCTION_SRGB;
     color.rendering_intent = JXL_RENDERING_INTENT_RELATIVE;
     if (!j->info.uses_original_profile) JxlDecoderSetPreferredColorProfile(decoder, &color);
-    if (JxlDecoderGetColorAsEncodedProfile(decoder, &j->format, JXL_COLOR_PROFILE_TARGET_DATA, &color) ==
-            JXL_DEC_SUCCESS && color.white_point == JXL_WHITE_POINT_D65 &&
+    if (JxlDecoderGetColorAsEncodedProfile(decoder, PROFILE_OF(j), &color) == JXL_DEC_SUCCESS &&
+        color.white_point == JXL_WHITE_POINT_D65 &&
         color.transfer_function == JXL_TRANSFER_FUNCTION_SRGB &&
         (color.color_space == JXL_COLOR_SPACE_GRAY || color.primaries == JXL_PRIMARIES_SRGB))
         return;
     size_t size = 0;
-    if (JxlDecoderGetICCProfileSize(decoder, &j->format, JXL_COLOR_PROFILE_TARGET_DATA, &size) != JXL_DEC_SUCCESS ||
+    if (JxlDecoderGetICCProfileSize(decoder, PROFILE_OF(j), &size) != JXL_DEC_SUCCESS ||
         size == 0 || size > j->request->max_profile || j->out->profile)
         return;
     uint8_t *profile = malloc(size);
-    if (profile && JxlDecoderGetColorAsICCProfile(decoder, &j->format, JXL_COLOR_PROFILE_TARGET_DATA, profile, size) ==
-                       JXL_DEC_SUCCESS) {
+    if (profile && JxlDecoderGetColorAsICCProfile(decoder, PROFILE_OF(j), profile, size) == JXL_DEC_SUCCESS) {
         j->out->profile = profile;
         j->out->profile_count = size;
     } else {
