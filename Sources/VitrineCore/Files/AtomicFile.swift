@@ -19,6 +19,8 @@ import Darwin
 /// - A replaced file passes on its permissions, and its owner as far as the process may set it.
 /// - A **symbolic link** at the target stays: the file it points to is replaced, or created if the link dangles.
 ///   Without `replacing`, a link counts as an existing file.
+/// - A **FIFO or character device** at the target stays, and the bytes are written into it. A directory, socket or block
+///   device is refused.
 public enum AtomicFile {
     /// Options for writing a file.
     package struct Options: OptionSet, Sendable {
@@ -36,6 +38,9 @@ public enum AtomicFile {
         ///
         /// The check and the write are one step, also among several processes.
         package static let doNotReplace = Options(rawValue: 2)
+        /// Replaces a symbolic link at the target instead of the file it points to, for directories that belong to
+        /// Vitrine, where users have no reason to put links.
+        package static let replacesLinks = Options(rawValue: 4)
     }
 
     /// The number of bytes between two polls of the cancellation token.
@@ -104,6 +109,39 @@ public enum AtomicFile {
     }
 }
 
+/// The item at the path of an output, by the one rule for everything that writes files.
+///
+/// A link stays, and the file it points to is replaced. A FIFO or character device is written into. Directories, sockets
+/// and block devices are refused.
+package enum ReplacedItem {
+    /// Nothing, or a link that is to be replaced itself. The file goes to this path, behind all links.
+    case nothing(String)
+    /// A file at this path, behind all links, with its status.
+    case file(String, stat)
+    /// A FIFO or a character device.
+    case stream
+
+    /// Returns the item at a path.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the output.
+    ///   - followsLinks: Whether a symbolic link at the path stays. Otherwise it is replaced, with any target.
+    /// - Throws: ``FileError`` for a directory, a socket or a block device.
+    package static func at(_ path: String, followsLinks: Bool = true) throws(FileError) -> ReplacedItem {
+        var status = stat()
+        // Through all links, as what /dev/stdout leads to has no path of its own.
+        let isThere = (followsLinks ? stat(path, &status) : lstat(path, &status)) == 0
+        switch isThere ? status.st_mode & S_IFMT : S_IFLNK {
+        case S_IFDIR: throw .system(operation: "rename", path: path, code: EISDIR)
+        case S_IFSOCK: throw .untrusted(path: path, reason: "it is a socket, which cannot be written as a file")
+        case S_IFBLK: throw .untrusted(path: path, reason: "it is a block device, which is never overwritten")
+        case S_IFIFO, S_IFCHR: return .stream
+        case S_IFLNK: return .nothing(followsLinks ? try SymbolicLink.target(of: path) : path)
+        default: return .file(followsLinks ? try SymbolicLink.target(of: path) : path, status)
+        }
+    }
+}
+
 /// Writes one file in pieces. The whole file appears at its path with ``commit()``.
 ///
 /// A writer that is deinitialized without a commit removes its temporary file. It must not be used from several threads
@@ -121,6 +159,8 @@ package final class AtomicFileWriter {
     package let temporary: String
     private var file: OpenFile?
     private var isOpen = true
+    /// Whether the bytes go into a FIFO or a character device that is at the path already.
+    private let isDirect: Bool
 
     /// A descriptor that can be closed before the writer is deinitialized.
     private final class OpenFile {
@@ -133,29 +173,34 @@ package final class AtomicFileWriter {
     package convenience init(
         path: String, options: AtomicFile.Options = [], permissions: UInt32? = nil
     ) throws(FileError) {
-        try self.init(path: path, options: options, permissions: permissions, followsLinks: true)
+        try self.init(path: path, options: options, permissions: permissions, group: nil)
     }
 
     /// Creates the temporary file.
     ///
     /// - Parameters:
-    ///   - followsLinks: Whether a symbolic link at the path stays and its target is replaced.
     ///   - group: Protects the temporary file after ``release()``, as long as the group exists.
     package init(
-        path: String, options: AtomicFile.Options, permissions: UInt32? = nil, followsLinks: Bool,
-        group: TemporaryGroup? = nil
+        path: String, options: AtomicFile.Options, permissions: UInt32? = nil, group: TemporaryGroup?
     ) throws(FileError) {
         let replaces = !options.contains(.doNotReplace)
-        let target = replaces && followsLinks ? try SymbolicLink.target(of: path) : path
-        var replaced = stat()
-        let isThere = replaces && (followsLinks ? stat(target, &replaced) : lstat(target, &replaced)) == 0
-        let isLink = isThere && replaced.st_mode & S_IFMT == S_IFLNK
-        if isThere, replaced.st_mode & S_IFMT == S_IFDIR {
-            throw .system(operation: "rename", path: path, code: EISDIR)
-        }
-        self.path = target
+        let followsLinks = !options.contains(.replacesLinks)
+        let target: String
         self.options = options
         requestedPath = path
+        let replaced: stat?
+        switch replaces ? try ReplacedItem.at(path, followsLinks: followsLinks) : .nothing(path) {
+        case .stream:
+            isDirect = true
+            self.path = path
+            temporary = path
+            file = OpenFile(try FileDescriptor(opening: path, flags: O_WRONLY | O_NOCTTY))
+            return
+        case .nothing(let place): (target, replaced) = (place, nil)
+        case .file(let place, let status): (target, replaced) = (place, status)
+        }
+        isDirect = false
+        self.path = target
         let prefix = group?.memberPrefix ?? "\(AtomicFile.temporaryPrefix)\(AtomicFile.TemporaryKind.locked.rawValue)"
         let directory = FilePath.parent(of: target)
         let descriptor: FileDescriptor
@@ -169,7 +214,7 @@ package final class AtomicFileWriter {
         }
         temporary = descriptor.path
         file = OpenFile(descriptor)
-        if isThere, !isLink { try open.descriptor.takeOver(replaced, named: path) }
+        if let replaced { try open.descriptor.takeOver(replaced, named: path) }
         if let permissions, fchmod(number, mode_t(truncatingIfNeeded: permissions & 0o7777)) != 0 {
             throw FileError(operation: "fchmod", path: path, code: errno)
         }
@@ -242,7 +287,7 @@ package final class AtomicFileWriter {
     package func commit() throws(FileError) {
         precondition(isOpen, "An AtomicFileWriter commits once.")
         defer { discard() }
-        guard options.contains(.durable) else { return try place() }
+        guard options.contains(.durable), !isDirect else { return try place() }
         // Opened before the rename: a lack of descriptors or of permission must not be found after it.
         let directory: FileDescriptor
         do throws(FileError) {
@@ -260,6 +305,7 @@ package final class AtomicFileWriter {
 
     /// Sets the modification time of the file, instead of the time of writing.
     package func setModified(_ time: Duration) throws(FileError) {
+        if isDirect { return }
         let (seconds, attoseconds) = time.components
         let moment = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
         guard [moment, moment].withUnsafeBufferPointer({ futimens(number, $0.baseAddress) }) == 0 else {
@@ -279,6 +325,10 @@ package final class AtomicFileWriter {
 
     /// Moves the file to its path. The change is durable only after the directory has been synchronized.
     package func place() throws(FileError) {
+        if isDirect {
+            isOpen = false
+            return
+        }
         let code: Int32
         if options.contains(.doNotReplace) {
             // Fails if there is anything at the path, in one step.
@@ -295,6 +345,7 @@ package final class AtomicFileWriter {
     package func discard() {
         guard isOpen else { return }
         isOpen = false
+        if isDirect { return }
         unlink(temporary)
         ActiveTemporaries.forget(temporary)
     }

@@ -179,6 +179,11 @@ package final class PartialFile: Sendable {
         return (UInt64(truncatingIfNeeded: status.st_dev), UInt64(truncatingIfNeeded: status.st_ino))
     }
 
+    private func move(to target: String, replaces: Bool, isDurable: Bool) throws(FileError) {
+        if isDurable { try file.synchronize() }
+        try FileRename.move(path, to: target, replaces: replaces)
+    }
+
     /// Returns the received bytes.
     package func contents() throws(FileError) -> [UInt8] { try FileContents.read(path) }
 
@@ -189,17 +194,20 @@ package final class PartialFile: Sendable {
     ///   - replaces: Whether a file may be replaced; otherwise it is ``FileError/alreadyExists(path:)``.
     ///   - isDurable: Whether to return only after file and name have been synchronized.
     package func place(at target: String, replaces: Bool = true, isDurable: Bool = false) throws(FileError) {
-        var replaced = stat()
-        if replaces, stat(target, &replaced) == 0 {
-            guard replaced.st_mode & S_IFMT != S_IFDIR else {
-                throw .system(operation: "rename", path: target, code: EISDIR)
-            }
+        switch replaces ? try ReplacedItem.at(target) : .nothing(target) {
+        case .file(target, var replaced):
             // A download does not inherit setuid, setgid or the sticky bit.
             replaced.st_mode &= ~mode_t(0o7000)
             try file.takeOver(replaced, named: target)
+            try move(to: target, replaces: true, isDurable: isDurable)
+        case .nothing(target): try move(to: target, replaces: replaces, isDurable: isDurable)
+        case .file, .nothing, .stream:
+            // Behind a link, perhaps on another file system, or into a FIFO or device.
+            let writer = try AtomicFileWriter(path: target, options: isDurable ? .durable : [])
+            try writer.append(contentsOf: path)
+            try writer.commit()
+            unlink(path)
         }
-        if isDurable { try file.synchronize() }
-        try FileRename.move(path, to: target, replaces: replaces)
         removeHead()
         unlock()
         if isDurable { try synchronizeDirectory() }

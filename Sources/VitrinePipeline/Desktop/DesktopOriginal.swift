@@ -28,8 +28,7 @@ package struct DesktopOriginal: Sendable, Hashable {
     ///   files are looked up or kept (standard, "Permissions").
     package init?(path: String) {
         var status = stat()
-        guard !path.isEmpty, stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, access(path, R_OK) == 0,
-            status.modified.tv_sec >= 0
+        guard !path.isEmpty, stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, access(path, R_OK) == 0
         else { return nil }
         self.path = path
         uri = FileURI.text(of: path)

@@ -160,8 +160,12 @@ package struct DesktopThumbnailCache: Sendable, Hashable {
     /// Whether this program has failed on this version of the file before.
     package func hasFailed(_ path: String) -> Bool {
         guard let original = original(path) else { return false }
-        let location = location(MD5Digest.digest(of: original.uri), in: FilePath.join("fail", program))
-        return entry(at: location, of: original, isShared: false) != nil
+        return entry(at: failureLocation(of: path), of: original, isShared: false) != nil
+    }
+
+    /// Where a failure of this program on a file has its place.
+    package func failureLocation(of path: String) -> String {
+        location(MD5Digest.digest(of: FileURI.text(of: path)), in: FilePath.join("fail", program))
     }
 
     private func write(
@@ -177,7 +181,10 @@ package struct DesktopThumbnailCache: Sendable, Hashable {
             let directory = FilePath.join(directory, name)
             try Directory.create(directory)
             let path = FilePath.join(directory, original.thumbnailName)
-            try AtomicFile.write(file, to: path, permissions: 0o600)
+            // Nobody puts links into this cache on purpose: one there must not lead a write to another file.
+            try file.withUnsafeBytes { file in
+                try AtomicFile.write(file, to: path, options: .replacesLinks, permissions: 0o600)
+            }
         } catch {
             throw .underlying(source: original.path, error: error)
         }

@@ -48,11 +48,11 @@ extension FileStore.Blocking {
         _ name: String, replacing: Bool, group: TemporaryGroup? = nil
     ) throws(StoreError) -> AtomicFileWriter {
         let path = try store.path(of: name)
-        var options: AtomicFile.Options = store.durability == .full ? .durable : []
+        // What a link points to is not the store's.
+        var options: AtomicFile.Options = store.durability == .full ? [.durable, .replacesLinks] : .replacesLinks
         if !replacing { options.insert(.doNotReplace) }
         return try named(name) { () throws(FileError) in
-            // What a link points to is not the store's.
-            try AtomicFileWriter(path: path, options: options, followsLinks: false, group: group)
+            try AtomicFileWriter(path: path, options: options, group: group)
         }
     }
 

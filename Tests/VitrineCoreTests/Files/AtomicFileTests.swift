@@ -48,6 +48,48 @@ struct AtomicFileTests {
         #expect(directory.names == ["a", "link"])
     }
 
+    @Test func specialFilesStayWhatTheyAre() throws {
+        let directory = try TemporaryDirectory()
+        let fifo = directory.file("fifo")
+        #expect(mkfifo(fifo, 0o600) == 0)
+        // Opened for both, so that neither end waits for the other.
+        let number = open(fifo, O_RDWR)
+        defer { close(number) }
+        symlink(fifo, directory.file("link"))
+        for path in [fifo, directory.file("link")] {
+            try AtomicFile.write(bytes("abc"), to: path, durability: .full)
+            var buffer = [UInt8](repeating: 0, count: 8)
+            #expect(read(number, &buffer, 8) == 3 && buffer.starts(with: bytes("abc")))
+        }
+        var status = stat()
+        #expect(lstat(fifo, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
+        try AtomicFile.write(bytes("abc"), to: "/dev/null")
+        #expect(stat("/dev/null", &status) == 0 && status.st_mode & S_IFMT == S_IFCHR)
+        #expect(directory.names == ["fifo", "link"])
+    }
+
+    @Test func socketsAndDirectoriesAreRefused() throws {
+        let directory = try TemporaryDirectory()
+        let socketPath = directory.file("s")
+        let number = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(number) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let name = Array(socketPath.utf8CString)
+        try #require(name.count <= MemoryLayout.size(ofValue: address.sun_path))
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name.map { UInt8(bitPattern: $0) }) }
+        let length = socklen_t(MemoryLayout<sockaddr_un>.size)
+        let isBound = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(number, $0, length) == 0 }
+        }
+        #expect(isBound)
+        #expect(throws: FileError.self) { try AtomicFile.write(bytes("abc"), to: socketPath) }
+        #expect(throws: FileError.self) { try AtomicFile.write(bytes("abc"), to: directory.file("")) }
+        var status = stat()
+        #expect(lstat(socketPath, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK)
+        #expect(directory.names == ["s"])
+    }
+
     @Test func onlyOneOfManyCreatorsSucceeds() async throws {
         let directory = try TemporaryDirectory()
         let path = directory.file("a")
