@@ -42,6 +42,58 @@ struct DownloadManagerTests {
         #expect(try await manager.start(server.url("/a").absoluteString).id != one.id)
     }
 
+    @Test func aCallJoinsOnlyADownloadThatDoesAllItAsks() async throws {
+        let barrier = LoopbackServer.Barrier(), fixture = try DownloadFixture(), site = FileSite(content)
+        let server = try LoopbackServer { [.wait(barrier)] + site.reply(to: $0) }
+        let manager = fixture.manager(), url = server.url("/a")
+        let wrong = try #require(Checksum("md5:" + String(repeating: "0", count: 32)))
+        let one = try await manager.start(request(url) { $0.name = "one" })
+        #expect(try await manager.start(request(url) { $0.name = "one" }).id == one.id)
+        #expect(try await manager.start(url.absoluteString).id == one.id)
+        // Another file is another download.
+        let two = try await manager.start(request(url) { $0.name = "two" })
+        #expect(two.id != one.id)
+        // The same file, and something that the running one does not do.
+        let others: [@Sendable (inout DownloadRequest) -> Void] = [
+            { $0.checksum = wrong }, { $0.expectedSize = 7 }, { $0.headers["X-A"] = "1" }, { $0.maximumRate = .kibibytes(1) },
+            { $0.existing = .keep }, { $0.mirrors = [url] },
+        ]
+        for other in others {
+            let asked = request(url) {
+                $0.name = "one"
+                other(&$0)
+            }
+            #expect(await code { try await manager.start(asked) } == -601)
+        }
+        barrier.open()
+        _ = try await (one.file, two.file)
+        #expect(fixture.files.names == ["one", "two"])
+        // What is complete is loaded and verified again.
+        let checked = try await manager.start(
+            request(url) {
+                $0.name = "one"
+                $0.checksum = wrong
+            })
+        #expect(await code { _ = try await checked.file } == -620)
+        #expect(fixture.bytes("one") == content)
+    }
+
+    @Test func aRepeatedCallResumesAFailedDownload() async throws {
+        let site = FileSite(content), fixture = try DownloadFixture()
+        let server = try LoopbackServer { request in
+            request.header("Range") == nil ? site.reply(to: request, upTo: 50_000, then: [.close]) : [.reply(404)]
+        }
+        let manager = fixture.manager()
+        let first = try await manager.start(request(server.url("/a")) { $0.attempts = 2 })
+        #expect(await code { _ = try await first.file } != nil)
+        let requests = server.requests.count
+        let second = try await manager.start(server.url("/a").absoluteString)
+        #expect(second.id == first.id)
+        #expect(await code { _ = try await second.file } != nil)
+        #expect(server.requests.count > requests)
+        #expect(try await manager.restore().count == 1)
+    }
+
     @Test func pausedOnesGoOnWhereTheyWere() async throws {
         let site = FileSite(content), fixture = try DownloadFixture()
         let server = try LoopbackServer { request in

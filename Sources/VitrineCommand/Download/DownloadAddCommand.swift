@@ -19,8 +19,8 @@ struct DownloadAddCommand: AsyncParsableCommand {
         commandName: "add",
         abstract: "Adds addresses to the list of downloads.",
         discussion: """
-            An address that is on the list already is not added again, so that repeating the command resumes the \
-            download. With --wait, finished downloads are removed from the list.
+            A download that is on the list already is not added again, so that repeating the command resumes it. An \
+            address with another checksum, file or other options is a second download. With --wait, finished downloads are removed from the list.
             """)
 
     @Argument(help: ArgumentHelp("Addresses: http or https.", valueName: "url"))
@@ -89,8 +89,8 @@ struct DownloadAddCommand: AsyncParsableCommand {
         var downloads: [Download] = [], failures = 0
         for (url, request) in zip(urls, requests) {
             do throws(DownloadError) {
-                // A listed download can have finished by now. A second start would download it again.
-                if let known = listed.last(where: { Self.isSeenTo($0, request) }) {
+                // A listed download can have completed by now. A second start would download it again.
+                if request.checksum == nil, let known = listed.last(where: { Self.isComplete($0, request) }) {
                     downloads.append(known)
                 } else {
                     downloads.append(try await manager.start(request))
@@ -132,16 +132,11 @@ struct DownloadAddCommand: AsyncParsableCommand {
         return request
     }
 
-    /// Whether a listed download runs without further calls, or has completed at the same path.
-    private static func isSeenTo(_ download: Download, _ request: DownloadRequest) -> Bool {
-        guard download.url == request.url, let status = download.status else { return false }
-        switch status.state {
-        case .waiting, .running: return true
-        case .completed:
-            let name = request.name ?? FilePath.name(of: status.path)
-            return FilePath.join(request.directory ?? "", name) == status.path && FilePath.exists(status.path)
-        default: return false
-        }
+    /// Whether a listed download has completed at the path of a request.
+    private static func isComplete(_ download: Download, _ request: DownloadRequest) -> Bool {
+        guard download.url == request.url, let status = download.status, status.state == .completed else { return false }
+        let name = request.name ?? FilePath.name(of: status.path)
+        return FilePath.join(request.directory ?? "", name) == status.path && FilePath.exists(status.path)
     }
 
     private func address(_ text: String) throws -> URL {

@@ -19,6 +19,7 @@ extension DownloadEngine {
         guard FilePath.isAbsolute(directory) else {
             throw .invalidDestination(directory, reason: "the path of the directory is not absolute")
         }
+        try state.withLock { state throws(DownloadError) in try Self.checkTarget(of: request, in: directory, state) }
         try await Self.onFiles { () throws(FileError) in
             try Directory.create(directory, mode: 0o777)
             if request.existing == .keep, let name = request.name {
@@ -45,7 +46,7 @@ extension DownloadEngine {
         return record.status
     }
 
-    /// Returns the status of a known download, and resumes it if it is paused.
+    /// Returns the status of a known download, resumes it if it is paused, and retries it if it failed.
     ///
     /// - Parameter id: The identifier for a new download. If it differs, this is a new request for the known one.
     private func resumeKnown(
@@ -57,13 +58,31 @@ extension DownloadEngine {
             startWaiting()
         }
         if known.status.state == .paused { try await resume(known.id) }
+        if id != known.id, known.status.state == .failed { try await retry(known.id) }
         return broadcaster.status(of: known.id) ?? known.status
     }
 
-    /// Returns the download of the same request, or one of the same address that has not ended.
+    /// Returns the download of the same request, or one that does all that the request asks for. A failed one counts, as
+    /// its partial file does.
     private static func known(_ request: DownloadRequest, _ id: String, _ state: State) -> DownloadRecord? {
-        state.entry(id)?.record
-            ?? state.entries.values.first { $0.isUnfinished && $0.record.request.url == request.url }?.record
+        if let entry = state.entry(id) { return entry.record }
+        return state.entries.values.first { entry in
+            (entry.isUnfinished || entry.hasFailed) && entry.record.serves(request)
+        }?.record
+    }
+
+    /// Throws if a download of the same address with other options writes the same file.
+    private static func checkTarget(
+        of request: DownloadRequest, in directory: String, _ state: State
+    ) throws(DownloadError) {
+        let path = FilePath.join(directory, request.name ?? DownloadName.name(for: request.url))
+        let isTaken = state.entries.values.contains { entry in
+            entry.isUnfinished && entry.record.request.url == request.url && entry.record.status.path == path
+        }
+        if isTaken {
+            throw .invalidDestination(
+                path, reason: "it is being downloaded with other options; wait, or remove that download first")
+        }
     }
 
     private static func record(
@@ -93,6 +112,28 @@ extension DownloadEngine {
 extension DownloadEngine.Entry {
     /// Whether it is on the list and has not ended.
     fileprivate var isUnfinished: Bool { pendingAction != .remove && !record.status.state.isOver }
+
+    /// Whether it is on the list and has failed.
+    fileprivate var hasFailed: Bool { pendingAction == nil && record.status.state == .failed }
+}
+
+extension DownloadRecord {
+    /// Whether its name got a number when it was added, so that it replaces no file.
+    private var isNumbered: Bool {
+        request.existing == .number && request.name != nil && request.name != DownloadName.name(for: request.url)
+    }
+
+    /// Whether this download does everything that a request for the same address asks for.
+    fileprivate func serves(_ other: DownloadRequest) -> Bool {
+        request.url == other.url && request.headers == other.headers
+            && (other.directory == nil || other.directory == directory)
+            && (other.name == nil || other.name == request.name || FilePath.join(directory, other.name ?? "") == status.path)
+            && (other.checksum == nil || other.checksum == request.checksum)
+            && (other.expectedSize == nil || other.expectedSize == request.expectedSize)
+            && (other.maximumRate == nil || other.maximumRate == request.maximumRate)
+            && (other.existing == request.existing || isNumbered && other.existing == .replace)
+            && other.mirrors.allSatisfy(request.mirrors.contains)
+    }
 }
 
 #if canImport(FoundationEssentials)

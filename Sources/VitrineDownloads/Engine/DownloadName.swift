@@ -23,9 +23,12 @@ package enum DownloadName {
     }
 
     /// Returns the name for an address alone.
-    package static func name(for url: URL) -> String {
+    package static func name(for url: URL) -> String { lastComponent(of: url).flatMap(safe) ?? unnamed }
+
+    /// Returns the last component of the path, without its percent-encoding if that is UTF-8; nil for an empty path.
+    package static func lastComponent(of url: URL) -> String? {
         let part = url.path(percentEncoded: true).split(separator: "/").last.map(String.init)
-        return part.flatMap { withoutPercentEncoding($0) ?? $0 }.flatMap(safe) ?? unnamed
+        return part.map { withoutPercentEncoding($0) ?? $0 }
     }
 
     /// Returns the text that percent-encoding stands for, or nil if the encoding is malformed or the text is not UTF-8.
@@ -144,7 +147,13 @@ package enum DownloadName {
     }
 
     private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.properties.generalCategory {
+        switch scalar.value {
+        // The zero-width joiners are letters of Persian and Indic words and parts of emoji (Unicode 16, section 23.2), and
+        // tags are parts of the flags of regions (UTS #51).
+        case 0x200C, 0x200D, 0xE0020...0xE007F: return false
+        default: break
+        }
+        return switch scalar.properties.generalCategory {
         case .control, .format, .surrogate, .lineSeparator, .paragraphSeparator: true
         default: false
         }

@@ -86,12 +86,15 @@ public final class DownloadManager: Sendable {
 
     /// Starts a download, and returns once it is in the journal.
     ///
-    /// If the list has a download of the same URL that has not ended, that download is returned, and resumed if it was
-    /// paused.
+    /// If the list has a download of the same URL that does everything the request asks for, and that has not completed,
+    /// that download is returned. It is resumed if it was paused, and retried if it failed. A checksum, name, directory,
+    /// header, size, rate or mirror that it lacks makes a second download; if both would write the same file, the call
+    /// throws.
     ///
     /// - Parameter request: The address and its options.
     /// - Throws: ``DownloadError/invalidURL(_:reason:)`` for other schemes than `http` and `https`,
-    ///   ``DownloadError/invalidDestination(_:reason:)``, ``DownloadError/file(_:)`` if a file that is to be kept has
+    ///   ``DownloadError/invalidDestination(_:reason:)``, also if a download with other options writes the same file,
+    ///   ``DownloadError/file(_:)`` if a file that is to be kept has
     ///   the name, or ``DownloadError/journal(path:message:isDamaged:)``.
     @discardableResult
     public func start(_ request: DownloadRequest) async throws(DownloadError) -> Download {
