@@ -51,6 +51,11 @@ struct VitrineTool: AsyncParsableCommand {
             Output.text(text)
             exit(withStatus: Output.hasFailed ? .failure : .success)
         }
+        if let file = fileLikeOption(in: words) {
+            Diagnostics.write(
+                "Error: the name of the file \(file) begins with a dash; write ./\(file), or put -- before the names")
+            exit(withStatus: .usage)
+        }
         let command: any ParsableCommand
         do {
             command = try parseAsRoot(words)
@@ -75,6 +80,13 @@ struct VitrineTool: AsyncParsableCommand {
             end(with: error, words: words)
         }
         exit(withStatus: Output.hasFailed ? .failure : .success)
+    }
+
+    /// Returns the first word that is a file's name and would be read as several short options, as `-h.jpg` of `*.jpg`.
+    private static func fileLikeOption(in words: [String]) -> String? {
+        words.prefix { $0 != "--" }.first { word in
+            word.count > 2 && word.hasPrefix("-") && !word.hasPrefix("--") && FilePath.exists(word)
+        }
     }
 
     /// Prints help that was requested, or an error, and ends the process.

@@ -72,6 +72,17 @@ import VitrineModels
         #expect(place == Place("Bern", latitude: 46.9))
     }
 
+    @Test func anExportNeverReplacesItsStore() async throws {
+        try await fill()
+        try FileManager.default.createSymbolicLink(
+            atPath: scratch.file("link").path, withDestinationPath: store.path)
+        for path in [store.path, scratch.file("link").path] {
+            let outcome = try await objects("export", "-o", path)
+            #expect(outcome.status == 1 && outcome.errors.contains("it is the object store"), "\(outcome.errors)")
+        }
+        #expect(try await objects("list", "--json").objects.count == 3)
+    }
+
     @Test func verifiesAndExportsWhatIsLeft() async throws {
         try await fill()
         #expect(try await objects("verify").output == "3 objects, all intact\n")

@@ -151,7 +151,7 @@ import VitrineImaging
             ["thumbnail", Samples.path("lake.jpg"), Samples.path("lake.webp"), Samples.path("lake.bmp"), "-o", "out"],
             in: scratch.url)
         #expect(outcome.status == 0, "\(outcome.errors)")
-        #expect(scratch.contents == ["out", "out/lake-2.jpg", "out/lake-3.jpg", "out/lake.jpg"])
+        #expect(scratch.contents == ["out", "out/lake.bmp.jpg", "out/lake.jpg.jpg", "out/lake.webp.jpg"])
     }
 
     @Test func standardInputAndOutputWork() async throws {

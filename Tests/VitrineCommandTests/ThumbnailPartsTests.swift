@@ -47,10 +47,10 @@ import VitrineImaging
         #expect(outcome.objects.count == 6)
         #expect(
             scratch.contents == [
-                "out", "out/lake-100x50.jpg", "out/lake-128.jpg", "out/lake-2-100x50.jpg", "out/lake-2-128.jpg",
-                "out/lake-2-64.jpg", "out/lake-64.jpg",
+                "out", "out/lake.jpg-100x50.jpg", "out/lake.jpg-128.jpg", "out/lake.jpg-64.jpg",
+                "out/lake.pdf-100x50.jpg", "out/lake.pdf-128.jpg", "out/lake.pdf-64.jpg",
             ])
-        #expect(try size(of: scratch.file("out/lake-100x50.jpg")) == PixelSize(width: 75, height: 50))
+        #expect(try size(of: scratch.file("out/lake.jpg-100x50.jpg")) == PixelSize(width: 75, height: 50))
         let named = try await Tool.run(
             ["thumbnail", pdf, "--sizes", "32,64", "--pages", "1-2", "-o", "a.png"], in: scratch.url)
         #expect(named.status == 0, "\(named.errors)")

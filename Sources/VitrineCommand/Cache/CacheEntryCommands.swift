@@ -20,7 +20,8 @@ struct CacheGetCommand: AsyncParsableCommand {
     var key: String
 
     @Option(
-        name: [.customShort("o"), .long], help: "File to write. (default: standard output)", completion: .file())
+        name: [.customShort("o"), .long], help: "File to write. (default: standard output)", completion: .file(),
+        transform: OutputArgument.normalized)
     var output: String?
 
     func run() async throws {

@@ -22,7 +22,8 @@ struct FetchCommand: AsyncParsableCommand {
               vitrine fetch https://example.org/lake.jpg --size 320 -o small.jpg
 
             An interrupted fetch into a file resumes when the same command runs again, if the server confirms that \
-            the file has not changed. NAME.vitrine-part holds the received bytes until then.
+            the file has not changed. NAME.vitrine-part holds the received bytes until then. In a directory, a number \
+            is added to the names of files that exist already.
             """)
 
     @Argument(help: ArgumentHelp("Addresses: http, https, file or data.", valueName: "url"))
@@ -31,7 +32,7 @@ struct FetchCommand: AsyncParsableCommand {
     @Option(
         name: [.customShort("o"), .long],
         help: "File for one address, directory for several, - for standard output. (default: the cache only)",
-        completion: .file())
+        completion: .file(), transform: OutputArgument.normalized)
     var output: String?
 
     @Option(help: "Write images scaled down to this size: WxH, Wx, xH, or one number. (default: the bytes as received)")
@@ -66,6 +67,7 @@ struct FetchCommand: AsyncParsableCommand {
         guard size == nil || output != nil && !noCache else {
             throw ValidationError("--size needs --output, and cannot be used with --no-cache")
         }
+        if size != nil, let output { try OutputArgument.checkFormat(of: output) }
         guard noCache else { return }
         guard output != nil else {
             throw ValidationError("--no-cache needs --output, as the result would be lost otherwise")

@@ -2,6 +2,7 @@ import ArgumentParser
 import VitrineCore
 import VitrineDownloads
 import VitrineNetwork
+import VitrinePipeline
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -44,6 +45,7 @@ enum FetchPlan {
             }
         }
         var used: Set<String> = []
+        let inputs = InputFiles(words.map { ($0, FileURI.path(of: $0)) })
         return words.map { word in
             guard let url = URL(string: word), url.scheme != nil else {
                 let reason = "it is not an address; addresses begin with https:// or http://"
@@ -55,9 +57,12 @@ enum FetchPlan {
             }
             guard isDirectory, let output else {
                 let target = output.map { $0 == "-" ? FetchItem.Target.standardOutput : .file($0) }
+                if let output, output != "-", let reason = inputs.refusal(of: output) {
+                    return .failure(InputFailure(name: word, reason: reason))
+                }
                 return .success(FetchItem(name: word, url: url, output: target))
             }
-            let name = unused(fileName(for: url), &used)
+            let name = unused(fileName(for: url), in: output, &used)
             return .success(FetchItem(name: word, url: url, output: .file(FilePath.join(output, name))))
         }
     }
@@ -65,17 +70,16 @@ enum FetchPlan {
     /// Returns the name of the file for an address: the last part of its path, or its host, made safe like the names of
     /// downloads. A name that begins with a dot gets a `_` before it.
     static func fileName(for url: URL) -> String {
-        let part = url.path(percentEncoded: false).split(separator: "/").last.map(String.init)
-        let shown = part.map { $0.hasPrefix(".") ? "_" + $0 : $0 }
+        let shown = DownloadName.lastComponent(of: url).map { $0.hasPrefix(".") ? "_" + $0 : $0 }
         return shown.flatMap(DownloadName.safe) ?? url.host().flatMap(DownloadName.safe) ?? DownloadName.unnamed
     }
 
-    /// Returns the name, with a number if it is used already. Names that differ only in case are equal, for file
-    /// systems that ignore case.
-    private static func unused(_ name: String, _ used: inout Set<String>) -> String {
+    /// Returns the name, with a number if the run or an existing file uses it already, as downloads get one. Names that
+    /// differ only in case are equal, for file systems that ignore case.
+    private static func unused(_ name: String, in directory: String, _ used: inout Set<String>) -> String {
         let dot = name.lastIndex(of: ".").flatMap { $0 == name.startIndex ? nil : $0 } ?? name.endIndex
         var candidate = name, number = 2
-        while !used.insert(candidate.lowercased()).inserted {
+        while FilePath.exists(FilePath.join(directory, candidate)) || !used.insert(candidate.lowercased()).inserted {
             candidate = "\(name[..<dot])-\(number)\(name[dot...])"
             number += 1
         }

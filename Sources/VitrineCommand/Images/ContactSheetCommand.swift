@@ -13,7 +13,7 @@ import Foundation
 struct ContactSheetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "contact-sheet",
-        abstract: "Draws all inputs with captions on one PNG.",
+        abstract: "Draws all inputs with captions on one image.",
         discussion: """
               vitrine contact-sheet ~/Pictures manual.pdf film.mp4 --recursive -o sheet.png
             """)
@@ -22,7 +22,8 @@ struct ContactSheetCommand: AsyncParsableCommand {
     var inputs: [String]
 
     @Option(
-        name: [.customShort("o"), .long], help: "PNG file to write.", completion: .file(extensions: ["png"]))
+        name: [.customShort("o"), .long], help: "Image file to write. Its extension decides the format; PNG by default.",
+        completion: .file(extensions: ["png", "jpg", "webp"]), transform: OutputArgument.normalized)
     var output: String
 
     @Option(
@@ -53,10 +54,13 @@ struct ContactSheetCommand: AsyncParsableCommand {
 
     func run() async throws {
         if Directory.isDirectory(output) {
-            throw ValidationError("\(output) is a directory; --output needs the name of a PNG file")
+            throw ValidationError("\(output) is a directory; --output needs the name of an image file")
         }
+        try OutputArgument.checkFormat(of: output)
         let expansion = InputExpansion(isRecursive: recursive, pages: parts.pages, password: parts.password)
         let items = await BlockingExecutor.shared.run { [inputs] in expansion.items(inputs) }
+        let files = InputFiles(items.compactMap { try? $0.get() })
+        if let reason = files.refusal(of: output) { throw ValidationError(reason) }
         let service = caches.service()
         let room = PixelSize(width: size * 4 / 3, height: size)
         var cells: [ContactSheet.Item] = []
@@ -85,7 +89,9 @@ struct ContactSheetCommand: AsyncParsableCommand {
             if !cells.isEmpty {
                 let columns = columns ?? Self.columns(cells.count)
                 let sheet = try ContactSheet(title: title ?? "", columns: columns, pictureSize: room).draw(cells)
-                try AtomicFile.write(try sheet.encoded(as: .png), to: output)
+                let format = (FormatArgument(path: output) ?? .png).outputFormat(quality: OutputFormat.defaultQuality)
+                let bytes = try sheet.encoded(as: format)
+                if output == "-" { Output.contents(bytes) } else { try AtomicFile.write(bytes, to: output) }
             }
         } catch {
             let reason = (error as? FileError)?.writeCause ?? Diagnostics.describe(error).reason

@@ -190,16 +190,27 @@ private struct PrecacheJob: Sendable {
         var error: (any Error)?
     }
 
-    /// Makes all missing sizes from one decode. Skips files that file managers keep no thumbnails of, and unchanged
-    /// files that failed before.
+    /// Makes all missing sizes from one decode. Files that file managers keep no thumbnails of fail, and so do unchanged
+    /// files that failed before, without another decode.
     private func fill(
         _ desktop: DesktopThumbnailCache, _ item: InputItem, _ source: any ImageSource, _ kind: FileKind?
     ) async -> DesktopResult {
         let sizes = boxes.compactMap { DesktopThumbnailSize(covering: $0.size.longestSide) }
         return await BlockingExecutor.shared.run {
             var result = DesktopResult()
-            guard let path = item.path, let original = desktop.original(path), !desktop.hasFailed(path) else {
-                result.skipped = sizes.count
+            guard let path = item.path else {
+                result.error = InputFailure(name: item.name, reason: "file managers keep thumbnails of files only")
+                return result
+            }
+            guard let original = desktop.original(path) else {
+                result.error = InputFailure(
+                    name: item.name, reason: "it is a thumbnail itself, or no regular file that can be read")
+                return result
+            }
+            guard !desktop.hasFailed(path) else {
+                result.error = InputFailure(
+                    name: item.name,
+                    reason: "it failed before and has not changed; remove \(desktop.failureLocation(of: path)) to try again")
                 return result
             }
             let missing = sizes.filter { !desktop.hasThumbnail(of: path, size: $0) }

@@ -30,7 +30,7 @@ struct StoryboardCommand: AsyncParsableCommand {
     var output: String
 
     @Option(
-        help: "WebVTT file to write. (default: the image file's name with the extension vtt)",
+        help: "WebVTT file to write. (default: the image file's name with the extension vtt, if no such file exists)",
         completion: .file(extensions: ["vtt"]))
     var vtt: String?
 
@@ -78,8 +78,13 @@ struct StoryboardCommand: AsyncParsableCommand {
         guard case .input(let film) = item.content else {
             throw ValidationError("\(input) is an address; download the film first")
         }
-        if let path = item.path, OutputPlan.isSameFile(path, output) || OutputPlan.isSameFile(path, cues) {
-            throw ValidationError("the output is the input; name another file")
+        let inputs = InputFiles([item])
+        for path in [output, cues] {
+            if let reason = inputs.refusal(of: path, madeFrom: item.path) { throw ValidationError(reason) }
+        }
+        // Nobody named this file: it may hold subtitles.
+        if vtt == nil, FilePath.exists(cues) {
+            throw ValidationError("\(cues) exists; name the WebVTT file with --vtt, or remove it")
         }
         let files = try await BlockingExecutor.shared.run { [self] in Result { try make(film) } }.get()
         for (path, bytes) in files {

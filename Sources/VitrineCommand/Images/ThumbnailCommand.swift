@@ -24,6 +24,10 @@ struct ThumbnailCommand: AsyncParsableCommand {
 
             The user's cache keeps thumbnails, and a second run takes them from there. Lossless outputs, qualities \
             above 0.9, --keep-metadata, --round, --background, web pages and encrypted documents bypass the cache.
+
+            An output never replaces an input. The file that -o names is replaced. In a directory, only a file that an \
+            earlier run can have made is replaced: of the same format, no larger, and without metadata. Inputs whose \
+            outputs would have one name give them their whole names, as in lake.pdf.jpg.
             """)
 
     @Argument(help: "Images, PDFs, films, directories or web addresses; - is standard input.", completion: .file())
@@ -40,8 +44,14 @@ struct ThumbnailCommand: AsyncParsableCommand {
     @Option(
         name: [.customShort("o"), .long],
         help: "File for one input, directory for several, - for standard output. (default: NAME-thumbnail.EXT here)",
-        completion: .file())
+        completion: .file(), transform: OutputArgument.normalized)
     var output: String?
+
+    @Flag(
+        help: """
+            Replace files in the directory of -o that no earlier run can have made. Inputs are never replaced.
+            """)
+    var overwrite = false
 
     @Option(
         help: """
@@ -113,15 +123,33 @@ struct ThumbnailCommand: AsyncParsableCommand {
         }
     }
 
+    /// The extensions that results without a name of their own can get.
+    private var extensions: [String] {
+        let formats: [ImageFormat] =
+            switch format ?? .auto {
+            case .jpeg: [.jpeg]
+            case .png: [.png]
+            case .webp: [.webp]
+            case .avif: [.avif]
+            case .jxl: [.jxl]
+            case .gif: [.gif]
+            case .auto: preview.animated ? [.webp] : [.jpeg, .png]
+            }
+        return formats.map(\.fileExtension)
+    }
+
     func run() async throws {
         var expansion = InputExpansion(isRecursive: recursive, pages: parts.pages, password: parts.password)
         if let output { expansion.excluded = [output] }
         let items = await BlockingExecutor.shared.run { [expansion, inputs] in expansion.items(inputs) }
+        let found = items.compactMap { try? $0.get() }
         let plan = try OutputPlan(
-            items: items.compactMap { try? $0.get() }, sizes: geometry.boxes.map(\.description), output: output,
+            items: found, sizes: geometry.boxes.map(\.description), extensions: extensions,
+            isFormatGiven: format != nil, output: output,
             isOne: inputs.count == 1 && !Directory.isDirectory(inputs[0]))
         let service = caches.service()
-        let job = try ThumbnailJob(self, service)
+        let files = OutputFiles(inputs: InputFiles(found), replacesAll: overwrite)
+        let job = try ThumbnailJob(self, service, files: files)
         var targets = plan.targets.makeIterator()
         let work = items.map { item in ((try? item.get()).flatMap { _ in targets.next() } ?? [], item) }
         let ahead = FileReadAhead(items.map { (try? $0.get())?.path })

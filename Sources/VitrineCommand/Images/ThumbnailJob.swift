@@ -35,8 +35,13 @@ struct ThumbnailJob: Sendable {
     private let preview: PreviewOptions
     private let isProgressive: Bool
     private let keepsMetadata: Bool
+    private let files: OutputFiles
+    /// The longest side that a result can have; 0 if only its own size tells.
+    private let longestSide: Int
 
-    init(_ command: ThumbnailCommand, _ service: ImagePipeline) throws {
+    init(_ command: ThumbnailCommand, _ service: ImagePipeline, files: OutputFiles) throws {
+        self.files = files
+        longestSide = command.geometry.boxes.flatMap { [$0.width, $0.height] }.compactMap(\.self).max() ?? 0
         self.service = service
         desktop = service.configuration.externalThumbnails as? RecordedThumbnails
         boxes = try command.geometry.resizers(gravity: command.gravity.gravity)
@@ -172,16 +177,21 @@ struct ThumbnailJob: Sendable {
         _ bytes: [UInt8], as format: ImageFormat, size: PixelSize, of item: InputItem, to target: OutputPlan.Target,
         _ report: inout ThumbnailReport
     ) throws {
+        let result = OutputFiles.Result(
+            format: format, longestSide: max(longestSide, size.width, size.height), hasMetadata: keepsMetadata)
         switch target {
         case .standardOutput:
             Output.contents(bytes)
             report.output = "-"
-        case .file(let path):
-            try save(bytes, to: path, besides: item)
+        case .file(let path, isNamed: true):
+            try save(bytes, to: path, replacingOnly: nil, of: item)
+            report.output = path
+        case .file(let path, isNamed: false):
+            try save(bytes, to: path, replacingOnly: result, of: item)
             report.output = path
         case .stem(let stem):
             let path = "\(stem).\(format.fileExtension)"
-            try save(bytes, to: path, besides: item)
+            try save(bytes, to: path, replacingOnly: result, of: item)
             report.output = path
         }
         report.format = format.rawValue
@@ -192,31 +202,19 @@ struct ThumbnailJob: Sendable {
     /// The format of `--format`, or of the output's extension, or automatic.
     private func outputFormat(for target: OutputPlan.Target) -> FormatArgument {
         if let format { return format }
-        if case .file(let path) = target, let named = FormatArgument(path: path) { return named }
+        if case .file(let path, _) = target, let named = FormatArgument(path: path) { return named }
         return .auto
     }
 
-    private func save(_ bytes: [UInt8], to path: String, besides item: InputItem) throws {
-        if let source = item.path, OutputPlan.isSameFile(source, path) {
-            throw ImageError.invalidRequest(reason: "the output \(path) is the input; name another file with -o")
-        }
+    private func save(
+        _ bytes: [UInt8], to path: String, replacingOnly result: OutputFiles.Result?, of item: InputItem
+    ) throws {
         do {
             if !item.folder.isEmpty { try Directory.create(FilePath.parent(of: path), mode: 0o777) }
-            if Self.isEmptyFile(path) {
-                // A file manager made this file and holds it open. It would not see another file in its place.
-                let file = try FileDescriptor(opening: path, flags: O_WRONLY | O_NOFOLLOW)
-                try bytes.withUnsafeBytes { try file.write($0) }
-            } else {
-                try AtomicFile.write(bytes, to: path)
-            }
+            try files.write(bytes, to: path, replacingOnly: result, madeFrom: item.path)
         } catch let error as FileError {
             throw InputFailure(name: item.name, reason: error.about(path).failedWrite)
         }
-    }
-
-    private static func isEmptyFile(_ path: String) -> Bool {
-        var status = stat()
-        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && status.st_size == 0
     }
 }
 

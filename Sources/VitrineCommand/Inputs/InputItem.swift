@@ -61,9 +61,9 @@ struct InputItem: Sendable {
     /// The beginning of the names of outputs.
     var stem: String {
         switch content {
-        case .input(.bytes): return "stdin"
-        case .input(.file(let path)):
-            let name = FilePath.name(of: path)
+        case .input(.bytes) where ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(name): return "stdin"
+        case .input(let input):
+            let name = FilePath.name(of: input.name)
             let dot = name.lastIndex(of: ".").flatMap { $0 == name.startIndex ? nil : $0 }
             return dot.map { String(name[..<$0]) } ?? name
         case .webPage(let address):
@@ -71,6 +71,9 @@ struct InputItem: Sendable {
             return String(words.joined(separator: "-").prefix(80))
         }
     }
+
+    /// The whole name of a file; the stem of other inputs.
+    var fileName: String { path.map(FilePath.name) ?? stem }
 
     /// The path of a file; nil for other inputs.
     var path: String? {
@@ -142,12 +145,23 @@ struct InputFailure: Error, Sendable {
     var line: String { isPassedOver ? "\(name): passed over: \(reason)" : "\(name): \(reason)" }
 }
 
-/// Turns a word of the command line into an input: `-` for standard input, a `file://` address, or a path.
+/// Turns a word of the command line into an input: `-` for standard input, a `file://` address, or a path. A pipe or
+/// another stream at the path is read to its end.
 enum InputArgument {
     static func read(_ word: String) throws -> ImageInput {
-        guard word == "-" else { return .file(FileURI.path(of: word) ?? word) }
         let limit = ImageLimits.standard.maximumInputBytes
-        return .bytes(try StandardStream.readInput(limit: limit), name: "standard input")
+        guard word != "-" else {
+            return .bytes(try StandardStream.readInput(limit: limit), name: "standard input")
+        }
+        let path = FileURI.path(of: word) ?? word
+        var status = stat()
+        guard stat(path, &status) == 0, [S_IFIFO, S_IFCHR].contains(status.st_mode & S_IFMT) else { return .file(path) }
+        do {
+            let stream = try FileDescriptor(opening: path, flags: O_RDONLY | O_NOCTTY)
+            return .bytes(try StandardStream.readInput(from: stream.number, named: word, limit: limit), name: word)
+        } catch let error as FileError {
+            throw InputFailure(name: word, reason: error.cause)
+        }
     }
 
     /// Whether the word is the address of a web page.

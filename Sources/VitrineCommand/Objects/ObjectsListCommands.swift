@@ -98,7 +98,8 @@ struct ObjectsExportCommand: AsyncParsableCommand {
     @OptionGroup var scope: ObjectsScope
 
     @Option(
-        name: [.customShort("o"), .long], help: "File to write. (default: standard output)", completion: .file())
+        name: [.customShort("o"), .long], help: "File to write. (default: standard output)", completion: .file(),
+        transform: OutputArgument.normalized)
     var output: String?
 
     func run() async throws {
@@ -126,6 +127,9 @@ struct ObjectsExportCommand: AsyncParsableCommand {
 
     private func writer() throws(PersistenceError) -> AtomicFileWriter? {
         guard let output, output != "-" else { return nil }
+        if InputFiles([(selection.store, selection.store)]).refusal(of: output) != nil {
+            throw .file(.untrusted(path: output, reason: "it is the object store; name another file with -o"))
+        }
         do throws(FileError) {
             return try AtomicFileWriter(path: output)
         } catch {

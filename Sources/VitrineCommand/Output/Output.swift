@@ -139,23 +139,28 @@ extension FileError {
 
 /// The descriptors that a process starts with. Unlike `FileHandle`, a failed write returns an error and does not trap.
 enum StandardStream {
-    /// Reads standard input.
+    /// Reads standard input, or another stream to its end.
     ///
-    /// - Parameter limit: The number of bytes after which reading stops, at the end of the block that exceeds it.
+    /// - Parameters:
+    ///   - descriptor: The open stream.
+    ///   - name: Its name in errors.
+    ///   - limit: The number of bytes after which reading stops, at the end of the block that exceeds it.
     /// - Throws: ``InputFailure``.
-    static func readInput(limit: Int = .max) throws -> [UInt8] {
+    static func readInput(
+        from descriptor: Int32 = STDIN_FILENO, named name: String = "standard input", limit: Int = .max
+    ) throws -> [UInt8] {
         var bytes: [UInt8] = []
         var block = [UInt8](repeating: 0, count: 1 << 16)
         while bytes.count <= limit {
-            let count = read(STDIN_FILENO, &block, block.count)
+            let count = read(descriptor, &block, block.count)
             if count == 0 { break }
             if count > 0 {
                 bytes += block[..<count]
             } else if errno == EAGAIN {
-                var state = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+                var state = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
                 _ = poll(&state, 1, -1)
             } else if errno != EINTR {
-                throw InputFailure(name: "standard input", reason: String(cString: strerror(errno)))
+                throw InputFailure(name: name, reason: String(cString: strerror(errno)))
             }
         }
         return bytes

@@ -77,7 +77,8 @@ struct StoreLoadCommand: AsyncParsableCommand {
     var thumbnail = false
 
     @Option(
-        name: [.customShort("o"), .long], help: "File to write. (default: standard output)", completion: .file())
+        name: [.customShort("o"), .long], help: "File to write. (default: standard output)", completion: .file(),
+        transform: OutputArgument.normalized)
     var output: String?
 
     func run() async throws {
