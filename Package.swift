@@ -167,6 +167,7 @@ let package = Package(
             dependencies: [
                 "VitrineCore", "VitrineCache", "VitrineDatabase", "VitrineImaging", "VitrineModels", "VitrineNetwork",
                 "VitrineDownloads", "VitrinePipeline", "VitrineStores", "CVitrineSandbox",
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: swift

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CVitrineSandbox
+import Logging
 import VitrineCore
 import VitrineDownloads
 import VitrineImaging
@@ -44,6 +45,7 @@ struct VitrineTool: AsyncParsableCommand {
             terminate(await AgentProcess.run(words))
         }
         Termination.install()
+        Self.chooseLog()
         // No helper is left for process 1, which may not reap it.
         WorkerPool.endHelpersOnSignals()
         ToolProcess.adoptOrphans()
@@ -80,6 +82,18 @@ struct VitrineTool: AsyncParsableCommand {
             end(with: error, words: words)
         }
         exit(withStatus: Output.hasFailed ? .failure : .success)
+    }
+
+    /// Leaves out the messages of the library, as the command says what concerns its user. `VITRINE_LOG` shows those of a
+    /// level and above.
+    private static func chooseLog() {
+        let level = ProcessInfo.processInfo.environment["VITRINE_LOG"].flatMap(Logger.Level.init(rawValue:))
+        LoggingSystem.bootstrap { label in
+            guard let level else { return SwiftLogNoOpLogHandler() }
+            var handler = StreamLogHandler.standardError(label: label)
+            handler.logLevel = level
+            return handler
+        }
     }
 
     /// Returns the first word that is a file's name and would be read as several short options, as `-h.jpg` of `*.jpg`.

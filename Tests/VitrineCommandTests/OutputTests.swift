@@ -170,6 +170,19 @@ struct OutputTests {
         #expect(input.status == 0, "\(input.errors)")
     }
 
+    @Test func aHomeThatCannotBeWrittenIsNoNews() async throws {
+        let scratch = try Scratch()
+        // A file where the directory would be, which stops root, too.
+        try photo.write(to: scratch.file("home"))
+        for log in [[:], ["VITRINE_LOG": "warning"]] {
+            let outcome = try await Tool.run(
+                ["fetch", "file://" + Samples.path("lake.jpg"), "-o", "a.jpg"], in: scratch.url,
+                home: scratch.file("home"), environment: log)
+            #expect(outcome.status == 0)
+            #expect(outcome.errors.isEmpty == log.isEmpty, "\(outcome.errors)")
+        }
+    }
+
     @Test func fetchesIntoADirectoryKeepFilesThatAreThere() async throws {
         let scratch = try directory(["a.jpg": "lake.jpg", "out/a.jpg": "orientation-1.jpg"])
         let address = "file://\(scratch.file("a.jpg").path)"

@@ -132,6 +132,9 @@ struct HelpTopic: Sendable {
                 "VITRINE_WORKER, VITRINE_PDF, VITRINE_VIDEO, VITRINE_AGENT",
                 "Path of a helper program. (default: beside vitrine, then in PATH)"),
             .entry(
+                "VITRINE_LOG",
+                "Level of the library's messages on standard error, such as info or warning. (default: none)"),
+            .entry(
                 "VITRINE_BROWSER",
                 "Path of the browser that draws web pages. (default: chromium or google-chrome in PATH)"),
             .entry(
