@@ -6,7 +6,7 @@ package enum DecodedImageRenderer {
     ///
     /// Samples are scaled in their own colour model, so that conversion and profile work on the small picture. The
     /// result is premultiplied if any pixel is not opaque. Ignores a profile that is malformed or for another colour
-    /// model than the samples.
+    /// model than the samples; one for grey holds for a picture in which everything is grey, however it is coded.
     ///
     /// - Parameters:
     ///   - size: Width and height in the stored orientation; the result has ``Orientation/upright(_:)`` of it.
@@ -66,6 +66,12 @@ private struct RenderJob {
 
     /// The picture in sRGB, not yet upright.
     func run() throws(ImageError) -> Image {
+        let image = try convert()
+        guard decoded.model != .gray, let levels = profile(.gray)?.grayLevels else { return image }
+        return image.withGrays(levels) ?? image
+    }
+
+    private func convert() throws(ImageError) -> Image {
         try checkPlanes()
         switch decoded.model {
         case .gray: return try gray()
@@ -324,5 +330,38 @@ private struct RenderJob {
         return Image(
             width: image.width, height: image.height, bytesPerRow: image.bytesPerRow, alpha: .opaque,
             storage: image.storage)
+    }
+}
+
+extension Image {
+    /// How far the channels of a grey may lie apart: chroma is rounded, and lossy.
+    private static let grayTolerance = 4
+
+    /// Returns the image with other greys, not premultiplied; nil if any pixel is coloured.
+    fileprivate func withGrays(_ levels: [UInt8]) -> Image? {
+        var image = self
+        let (width, height, pitch, alpha) = (width, height, bytesPerRow, alpha)
+        let isGray = image.withUnsafeMutableBytes { bytes in
+            guard let base = bytes.bindMemory(to: UInt8.self).baseAddress else { return false }
+            for y in 0..<height {
+                for x in 0..<width {
+                    let p = base + (y &* pitch &+ 4 &* x)
+                    let (low, high) = (min(p[0], p[1], p[2]), max(p[0], p[1], p[2]))
+                    if Int(high) &- Int(low) > Self.grayTolerance { return false }
+                }
+            }
+            for y in 0..<height {
+                let row = base + y &* pitch
+                if alpha == .premultiplied { AlphaMath.unpremultiply(row, count: width) }
+                for x in 0..<width {
+                    // Green is nearest to the brightness that was coded.
+                    let level = levels[Int(row[4 &* x &+ 1])]
+                    for c in 0..<3 { row[4 &* x &+ c] = level }
+                }
+                if alpha == .premultiplied { AlphaMath.premultiply(row, count: width) }
+            }
+            return true
+        }
+        return isGray ? image : nil
     }
 }
