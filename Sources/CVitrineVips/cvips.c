@@ -33,7 +33,6 @@ cvips_status cvips_start(void) {
     vips_cache_set_max_files(0);
     vips_block_untrusted_set(TRUE);
     vips_operation_block_set("VipsForeignLoadSvg", FALSE);
-    vips_operation_block_set("VipsForeignLoadJp2k", FALSE);
     return CVIPS_OK;
 }
 
@@ -98,7 +97,6 @@ static VipsImage *load(const job *j, level l) {
             ? vips_heifload_buffer(b, n, &image, "page", l.page, "thumbnail", l.thumbnail, COMMON, NULL)
             : vips_heifload_buffer(b, n, &image, "thumbnail", l.thumbnail, COMMON, NULL);
         break;
-    case CVIPS_JP2: r = vips_jp2kload_buffer(b, n, &image, "page", l.page, COMMON, NULL); break;
     case CVIPS_SVG: r = vips_svgload_buffer(b, n, &image, "scale", l.scale, COMMON, NULL); break;
     }
 #undef COMMON
@@ -199,12 +197,6 @@ static level choose(const job *j, VipsImage *whole, level first) {
     switch (q->format) {
     case CVIPS_JPEG: l.shrink = f >= 8 * MARGIN ? 8 : f >= 4 * MARGIN ? 4 : 2; break;
     case CVIPS_WEBP: l.scale = 2 / f; break;
-    case CVIPS_JP2: {
-        // "Pages" are resolutions, each half of the one before.
-        int levels = vips_image_get_n_pages(whole);
-        for (l.page = 0; l.page + 1 < levels && f >= 2 * MARGIN; f /= 2) l.page++;
-        break;
-    }
     case CVIPS_TIFF: return tiff_level(j, whole, first);
     default: break;
     }
@@ -236,7 +228,7 @@ static int shrink(VipsImage **image, cvips_picture *out, int factor) {
 }
 
 // To 8 bits and at most 4 channels of grey, RGB or CMYK.
-static int convert(VipsImage **image, cvips_picture *out, cvips_format format) {
+static int convert(VipsImage **image, cvips_picture *out) {
     VipsImage *t = NULL;
     VipsInterpretation type = vips_image_guess_interpretation(*image);
     gboolean is_deep = type == VIPS_INTERPRETATION_RGB16 || type == VIPS_INTERPRETATION_GREY16 ||
@@ -249,9 +241,7 @@ static int convert(VipsImage **image, cvips_picture *out, cvips_format format) {
         out->is_srgb = true;
         type = VIPS_INTERPRETATION_sRGB;
     } else if (is_deep) {
-        // Samples span 16 bits, but JPEG 2000 has them as they are in the file.
-        int bits = format == CVIPS_JP2 ? metadata_int(*image, "bits-per-sample") : 16;
-        double scale = 255.0 / (bits > 8 && bits < 16 ? (1 << bits) - 1 : 65535), half = 0.5; // cut off, so: rounded
+        double scale = 255.0 / 65535, half = 0.5; // cut off, so: rounded
         if (replace(image, vips_linear(*image, &t, &scale, &half, 1, "uchar", TRUE, NULL), t)) return -1;
     }
     if ((*image)->BandFmt == VIPS_FORMAT_FLOAT || (*image)->BandFmt == VIPS_FORMAT_DOUBLE) {
@@ -302,7 +292,7 @@ static int unturn(VipsImage **image, cvips_picture *out, int orientation) {
 // Leaves the part that is wanted, so that other tiles and strips are not decoded. `image` may be a coarser level of the
 // picture that is `width` by `height`, and is going to be reduced by `factor`.
 static int crop(VipsImage **image, cvips_picture *out, const cvips_request *q, int width, int height, int factor) {
-    if ((q->format != CVIPS_TIFF && q->format != CVIPS_JP2) || q->region_width <= 0 || q->region_height <= 0) return 0;
+    if (q->format != CVIPS_TIFF || q->region_width <= 0 || q->region_height <= 0) return 0;
     int64_t right = (int64_t)q->region_x + q->region_width, bottom = (int64_t)q->region_y + q->region_height;
     int own_width = (*image)->Xsize, own_height = (*image)->Ysize;
     // Levels are halves, rounded up or down.
@@ -335,9 +325,7 @@ static cvips_status decode(const job *j, cvips_picture *out, char *error, size_t
     }
     job upright = *j;
     upright.request = &turned;
-    // Resolutions of JPEG 2000 are not pages of a document.
-    if (q->format == CVIPS_JP2 && q->page > 0) return CVIPS_NO_PAGE;
-    level first = {q->format == CVIPS_JP2 ? 0 : q->page, 1, -1, FALSE, 1};
+    level first = {q->page, 1, -1, FALSE, 1};
     VipsImage *image = load(&upright, first);
     if (!image) return failed(error, size);
     int width = image->Xsize, height = image->Ysize;
@@ -352,7 +340,7 @@ static cvips_status decode(const job *j, cvips_picture *out, char *error, size_t
     int factor = (int)floor(reduction(image, &turned) / MARGIN);
     if (!status && crop(&image, out, &turned, width, height, factor)) status = failed(error, size);
     if (!status &&
-        (shrink(&image, out, factor) || convert(&image, out, q->format) || unturn(&image, out, q->orientation) ||
+        (shrink(&image, out, factor) || convert(&image, out) || unturn(&image, out, q->orientation) ||
          !(out->pixels = vips_image_write_to_memory(image, &out->count))))
         status = failed(error, size);
     if (!status) {

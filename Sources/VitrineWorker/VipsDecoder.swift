@@ -1,17 +1,15 @@
-import CVitrineSandbox
 import CVitrineVips
 import VitrineImaging
 
 /// Decodes by libvips the formats without a decoder in VitrineImaging, and the varieties that those decoders reject.
 ///
-/// It reduces while it loads where the codec can (scales, pages, pyramid levels, resolutions) and then averages whole
+/// It reduces while it loads where the codec can (scales, pages, pyramid levels) and then averages whole
 /// blocks. Only for the worker: libvips' error texts are per process, and libheif may abort.
 struct VipsDecoder: ImageDecoding {
-    let formats: Set<ImageFormat> = [.tiff, .heic, .jp2, .svg, .jpeg, .png, .webp, .gif, .avif]
+    let formats: Set<ImageFormat> = [.tiff, .heic, .svg, .jpeg, .png, .webp, .gif, .avif]
     let needsIsolation = true
 
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
-        guard source.count > 0 else { throw .empty(input: source.name) }
         guard let format = Self.format(request.info.format) else {
             throw .unsupported(input: source.name, reason: "libvips does not read \(request.info.format)")
         }
@@ -19,10 +17,6 @@ struct VipsDecoder: ImageDecoding {
             throw .limitExceeded(
                 input: source.name, limit: .documentBytes, actual: source.count,
                 allowed: request.limits.maximumDocumentBytes)
-        }
-        guard source.count <= request.limits.maximumInputBytes else {
-            throw .limitExceeded(
-                input: source.name, limit: .inputBytes, actual: source.count, allowed: request.limits.maximumInputBytes)
         }
         guard let page = Int32(exactly: request.page), page >= 0, page < 100_000 else {
             throw .invalidRequest(reason: "there is no page \(request.page)")
@@ -43,7 +37,8 @@ struct VipsDecoder: ImageDecoding {
         job.max_pixels = Int64(Self.maximumPixels(request))
         job.max_side = Int64(
             request.info.format == .svg ? request.limits.maximumOutputSide : request.limits.maximumSide)
-        return try withWholeInput(source) { bytes throws(ImageError) in
+        // libheif aborts when a read fails half-way.
+        return try source.withWholeInput(request.limits) { bytes throws(ImageError) in
             try decode(bytes, job, request, name: source.name)
         }
     }
@@ -52,13 +47,12 @@ struct VipsDecoder: ImageDecoding {
         _ bytes: UnsafeRawBufferPointer, _ job: cvips_request, _ request: DecodeRequest, name: String
     ) throws(ImageError) -> DecodedImage {
         var picture = cvips_picture()
-        var text = [CChar](repeating: 0, count: 400)
+        var reason = [CChar](repeating: 0, count: 400)
         let status = withUnsafePointer(to: job) {
-            cvips_decode(bytes.baseAddress, bytes.count, $0, &picture, &text, text.count)
+            cvips_decode(bytes.baseAddress, bytes.count, $0, &picture, &reason, reason.count)
         }
         guard status == CVIPS_OK, let pixels = picture.pixels else {
-            let reason = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            throw Self.error(status, reason: reason, picture: picture, job: job, name: name)
+            throw Self.error(status, reason: text(in: reason), picture: picture, job: job, name: name)
         }
         let storage = PixelStorage(
             adopting: UnsafeMutableRawBufferPointer(start: pixels, count: picture.count)
@@ -87,21 +81,6 @@ struct VipsDecoder: ImageDecoding {
         return image
     }
 
-    /// Calls `body` with the whole input in one piece of memory: libheif aborts when a read fails half-way.
-    private func withWholeInput<R>(
-        _ source: ByteSource, _ body: (UnsafeRawBufferPointer) throws(ImageError) -> R
-    ) throws(ImageError) -> R {
-        var address: UnsafeMutableRawPointer?
-        if let descriptor = source.descriptor, csandbox_map_readonly(descriptor, source.count, &address) == 0 {
-            defer { csandbox_unmap(address, source.count) }
-            return try body(UnsafeRawBufferPointer(start: address, count: source.count))
-        }
-        let bytes = try source.allBytes()
-        return try bytes.withUnsafeBytes { buffer in
-            Result { () throws(ImageError) in try body(buffer) }
-        }.get()
-    }
-
     private static func format(_ format: ImageFormat) -> cvips_format? {
         switch format {
         case .jpeg: CVIPS_JPEG
@@ -110,7 +89,6 @@ struct VipsDecoder: ImageDecoding {
         case .gif: CVIPS_GIF
         case .tiff: CVIPS_TIFF
         case .heic, .avif: CVIPS_HEIF
-        case .jp2: CVIPS_JP2
         case .svg: CVIPS_SVG
         default: nil
         }

@@ -18,7 +18,7 @@ typedef enum {
 } cvips_status;
 
 typedef enum {
-    CVIPS_JPEG, CVIPS_PNG, CVIPS_WEBP, CVIPS_GIF, CVIPS_TIFF, CVIPS_HEIF, CVIPS_JP2, CVIPS_SVG
+    CVIPS_JPEG, CVIPS_PNG, CVIPS_WEBP, CVIPS_GIF, CVIPS_TIFF, CVIPS_HEIF, CVIPS_SVG
 } cvips_format;
 
 typedef struct {
