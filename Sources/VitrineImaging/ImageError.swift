@@ -76,6 +76,14 @@ extension ImageError: CustomStringConvertible {
         if case .unsupported(_, let reason) = self { reason.hasPrefix(ImageError.noPreview) } else { false }
     }
 
+    /// Whether the bytes are at fault, so that another picture in the same file may be sound.
+    var concernsBytes: Bool {
+        switch self {
+        case .empty, .notAnImage, .unsupported, .corrupt, .truncated: true
+        default: false
+        }
+    }
+
     /// The input's name and the reason: `photo.jpg: the file is empty`.
     public var description: String { input.map { "\($0): \(reason)" } ?? reason }
 }

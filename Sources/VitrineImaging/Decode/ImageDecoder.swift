@@ -91,7 +91,7 @@ public struct ImageDecoder: Sendable {
 
     /// A document that keeps to itself, in memory: a file might become another one between the check and the drawing.
     ///
-    /// - Throws: ``ImageError/unsupported(input:reason:)`` when it refers to anything else.
+    /// - Throws: ``ImageError/unsupported(input:reason:)`` when nobody can tell whether it refers to anything else.
     func checkedDrawing(
         _ source: ByteSource, frames: Int
     ) throws(ImageError) -> (ByteSource, ImageInfo) {
@@ -99,10 +99,9 @@ public struct ImageDecoder: Sendable {
         // Read anew, as the file may have changed already.
         let info = try ImageInfo(reading: copy, limits: limits)
         try limits.check(info, source: copy, frames: frames)
-        if info.format == .svg, let reason = SVGPolicy.containsExternalReference(try copy.allBytes()) {
-            throw .unsupported(input: copy.name, reason: reason)
-        }
-        return (copy, info)
+        guard info.format == .svg else { return (copy, info) }
+        let drawing = try SVGDrawing(copy, limits)
+        return (ByteSource(bytes: drawing.bytes, name: copy.name), info)
     }
 
     /// Whether there is a decoder for a format: in this build, or in a worker that is installed.
@@ -188,7 +187,18 @@ extension ImageDecoder {
         return try Deadline.run(seconds: limits.deadline, input: source.name, cancellation: cancellation) {
             token throws(ImageError) in
             try IdleCores.shared.counting { () throws(ImageError) in
-                try decode(source, header, at: resizers, options: options, cancellation: token, rows: rows)
+                var header = header
+                while true {
+                    do throws(ImageError) {
+                        return try decode(
+                            source, header, at: resizers, options: options, cancellation: token, rows: rows)
+                    } catch {
+                        // The next picture of a book or a comic, if this one is damaged.
+                        guard error.concernsBytes, let next = header.next(source, limits) else { throw error }
+                        try limits.check(next.info, source: source, frames: options.page &+ 1)
+                        header = next
+                    }
+                }
             }
         }
     }

@@ -58,7 +58,7 @@ public struct ImageFormat: RawRepresentable, Sendable, Hashable, Codable, Custom
     /// JPEG 2000.
     public static let jp2 = ImageFormat("jp2", mediaTypes: ["image/jp2", "image/jpx"], fileExtensions: ["jp2", "jpx"])
     /// Scalable Vector Graphics.
-    public static let svg = ImageFormat("svg", mediaTypes: ["image/svg+xml"], fileExtensions: ["svg"])
+    public static let svg = ImageFormat("svg", mediaTypes: ["image/svg+xml"], fileExtensions: ["svg", "svgz"])
     /// Windows bitmap.
     public static let bmp = ImageFormat("bmp", mediaTypes: ["image/bmp", "image/x-bmp"], fileExtensions: ["bmp"])
     /// Windows icon or cursor.

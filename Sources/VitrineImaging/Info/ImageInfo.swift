@@ -80,8 +80,7 @@ extension ImageInfo {
     /// Only the limits of profiles and documents apply here. ``ImageDecoder`` checks all others before it decodes.
     ///
     /// - Throws: ``ImageError/unreadable(input:reason:)``, ``ImageError/empty(input:)``,
-    ///   ``ImageError/notAnImage(input:)``, ``ImageError/corrupt(input:reason:)``, ``ImageError/truncated(input:)``,
-    ///   or ``ImageError/unsupported(input:reason:)`` for a compressed SVG.
+    ///   ``ImageError/notAnImage(input:)``, ``ImageError/corrupt(input:reason:)`` or ``ImageError/truncated(input:)``.
     public init(of input: ImageInput, limits: ImageLimits = .standard) throws(ImageError) {
         try self.init(reading: ByteSource(input), limits: limits)
     }
@@ -142,6 +141,8 @@ package struct ImageHeader {
     package var xmp: Range<Int>?
     /// The pictures of a file that is shown by one of them, largest first; empty for images.
     var pictures: [HeldPicture] = []
+    /// The pictures that the file is shown by if that one is damaged, in order.
+    var alternatives: [EmbeddedPicture] = []
     /// Whether each of the pictures has its own orientation.
     var ownOrientation = false
     /// Seconds each frame of an animation is shown, in order; at most as many as the limits allow to decode.

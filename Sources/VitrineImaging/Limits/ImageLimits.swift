@@ -82,7 +82,8 @@ extension ImageLimits {
         if info.format == .svg { try require(source.count, .documentBytes, maximumDocumentBytes, input) }
         // Of a file that holds pictures only the picture is read, which is checked in turn.
         if !info.format.holdsPictures { try require(source.count, .inputBytes, maximumInputBytes, input) }
-        try require(info.storedSize.longestSide, .side, maximumSide, input)
+        // A drawing has the sides that it is drawn with.
+        if info.format != .svg { try require(info.storedSize.longestSide, .side, maximumSide, input) }
         if let pixels = maximumPixels(for: info) { try require(info.storedSize.pixelCount, .pixels, pixels, input) }
         try require(frames, .frames, maximumFrames, input)
         if let profile = info.colorProfile { try require(profile.count, .profileBytes, maximumProfileBytes, input) }

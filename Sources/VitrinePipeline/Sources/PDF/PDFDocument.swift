@@ -242,7 +242,7 @@ public struct PDFDocumentInfo: Sendable, Equatable {
     /// The number of the page that ``pageSizes`` begins with.
     package var firstPage: Int
     /// Widths and heights of pages in points, upright: the crop box as far as it lies within the media box. Both are 0
-    /// for a page that cannot be read. A user unit (ISO 32000-1, 14.11.3) is not counted in.
+    /// for a page that cannot be read. A user unit (ISO 32000-1, table 30) is counted in.
     package var pageSizes: [PointSize]
     /// Documents that the helper has opened since it started, for tests.
     package var opened: Int
@@ -257,7 +257,7 @@ public struct PDFDocumentInfo: Sendable, Equatable {
     }
 
     /// Returns the width and height of a page in points, upright: the crop box as far as it lies within the media box.
-    /// Both are 0 for a page that cannot be read. A user unit (ISO 32000-1, 14.11.3) is not counted in.
+    /// Both are 0 for a page that cannot be read. A user unit (ISO 32000-1, table 30) is counted in.
     ///
     /// - Returns: nil for a page whose size was not asked for.
     public func size(ofPage number: Int) -> PointSize? {
