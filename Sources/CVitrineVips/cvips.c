@@ -235,12 +235,13 @@ static int shrink(VipsImage **image, cvips_picture *out, int factor) {
     return replace(image, vips_shrink(*image, &t, factor, factor, "ceil", TRUE, NULL), t);
 }
 
-// To 8 bits and at most 4 channels of grey, RGB or CMYK.
-static int convert(VipsImage **image, cvips_picture *out, cvips_format format) {
+// To 8 bits, or 16 bits if `keep_depth`, and at most 4 channels of grey, RGB or CMYK.
+static int convert(VipsImage **image, cvips_picture *out, cvips_format format, bool keep_depth) {
     VipsImage *t = NULL;
     VipsInterpretation type = vips_image_guess_interpretation(*image);
     gboolean is_deep = type == VIPS_INTERPRETATION_RGB16 || type == VIPS_INTERPRETATION_GREY16 ||
         (*image)->BandFmt == VIPS_FORMAT_USHORT;
+    keep_depth = keep_depth && type != VIPS_INTERPRETATION_CMYK;
     gboolean is_plain = type == VIPS_INTERPRETATION_sRGB || type == VIPS_INTERPRETATION_RGB ||
         type == VIPS_INTERPRETATION_B_W || type == VIPS_INTERPRETATION_CMYK ||
         type == VIPS_INTERPRETATION_MULTIBAND || type == VIPS_INTERPRETATION_HISTOGRAM;
@@ -251,10 +252,15 @@ static int convert(VipsImage **image, cvips_picture *out, cvips_format format) {
     } else if (is_deep) {
         // Samples span 16 bits, but JPEG 2000 has them as they are in the file.
         int bits = format == CVIPS_JP2 ? metadata_int(*image, "bits-per-sample") : 16;
-        double scale = 255.0 / (bits > 8 && bits < 16 ? (1 << bits) - 1 : 65535), half = 0.5; // cut off, so: rounded
-        if (replace(image, vips_linear(*image, &t, &scale, &half, 1, "uchar", TRUE, NULL), t)) return -1;
+        double span = bits > 8 && bits < 16 ? (1 << bits) - 1 : 65535, half = 0.5; // cut off, so: rounded
+        double scale = (keep_depth ? 65535 : 255) / span;
+        if (replace(image, vips_linear(*image, &t, &scale, &half, 1, "uchar", !keep_depth, NULL), t)) return -1;
+        out->is_deep = keep_depth;
+        if (keep_depth && replace(image, vips_cast(*image, &t, VIPS_FORMAT_USHORT, NULL), t)) return -1;
     }
-    if ((*image)->BandFmt == VIPS_FORMAT_FLOAT || (*image)->BandFmt == VIPS_FORMAT_DOUBLE) {
+    if (out->is_deep) {
+        // Nothing is left to do.
+    } else if ((*image)->BandFmt == VIPS_FORMAT_FLOAT || (*image)->BandFmt == VIPS_FORMAT_DOUBLE) {
         // A cast cuts off; premultiplied colours and averages are to be rounded.
         double one = 1, half = 0.5;
         if (replace(image, vips_linear(*image, &t, &one, &half, 1, "uchar", TRUE, NULL), t)) return -1;
@@ -352,7 +358,8 @@ static cvips_status decode(const job *j, cvips_picture *out, char *error, size_t
     int factor = (int)floor(reduction(image, &turned) / MARGIN);
     if (!status && crop(&image, out, &turned, width, height, factor)) status = failed(error, size);
     if (!status &&
-        (shrink(&image, out, factor) || convert(&image, out, q->format) || unturn(&image, out, q->orientation) ||
+        (shrink(&image, out, factor) || convert(&image, out, q->format, q->keep_depth) ||
+         unturn(&image, out, q->orientation) ||
          !(out->pixels = vips_image_write_to_memory(image, &out->count))))
         status = failed(error, size);
     if (!status) {

@@ -39,17 +39,20 @@ struct VipsDecoder: ImageDecoding {
         }
         job.orientation = Self.turnsByItself(request.info.format) ? Int32(request.info.orientation.rawValue) : 1
         job.allow_partial = request.allowPartial
+        let profile = request.info.samplesProfile.flatMap { ColorProfile($0) }
+        job.keep_depth = profile?.isHighRange == true
         job.allow_thumbnail = Self.mayUseThumbnail(source, request)
         job.max_pixels = Int64(Self.maximumPixels(request))
         job.max_side = Int64(
             request.info.format == .svg ? request.limits.maximumOutputSide : request.limits.maximumSide)
         return try withWholeInput(source) { bytes throws(ImageError) in
-            try decode(bytes, job, request, name: source.name)
+            try decode(bytes, job, request, profile: profile, name: source.name)
         }
     }
 
     private func decode(
-        _ bytes: UnsafeRawBufferPointer, _ job: cvips_request, _ request: DecodeRequest, name: String
+        _ bytes: UnsafeRawBufferPointer, _ job: cvips_request, _ request: DecodeRequest, profile: ColorProfile?,
+        name: String
     ) throws(ImageError) -> DecodedImage {
         var picture = cvips_picture()
         var text = [CChar](repeating: 0, count: 400)
@@ -64,20 +67,34 @@ struct VipsDecoder: ImageDecoding {
             adopting: UnsafeMutableRawBufferPointer(start: pixels, count: picture.count)
         ) { cvips_free($0.baseAddress) }
         let (width, height, channels) = (Int(picture.width), Int(picture.height), Int(picture.channels))
-        guard width > 0, height > 0, (1...4).contains(channels), picture.count >= width * height * channels else {
+        let bytesPerSample = picture.is_deep ? 2 : 1
+        guard width > 0, height > 0, (1...4).contains(channels),
+            picture.count >= width * height * channels * bytesPerSample
+        else {
             throw .corrupt(
                 input: name, reason: "libvips gave \(picture.count) bytes for \(width)×\(height)×\(channels)")
         }
-        let plane = PixelPlane(
-            width: width, height: height, channels: channels, extentWidth: picture.extent_width,
-            extentHeight: picture.extent_height, storage: storage)
+        var plane: PixelPlane
+        if picture.is_deep, let profile {
+            let shown = storage.withUnsafeBytes {
+                profile.shown(
+                    $0, size: PixelSize(width: width, height: height), channels: channels,
+                    isPremultiplied: picture.alpha == CVIPS_PREMULTIPLIED, request.cancellation)
+            }
+            guard let shown else { throw .cancelled(input: name) }
+            plane = shown
+        } else {
+            plane = PixelPlane(width: width, height: height, channels: channels, storage: storage)
+        }
+        (plane.extentWidth, plane.extentHeight) = (picture.extent_width, picture.extent_height)
         let model: DecodedImage.Model =
             picture.model == CVIPS_CMYK ? .cmyk(inverted: false) : picture.model == CVIPS_GRAY ? .gray : .rgb
         let alpha: DecodedImage.Alpha =
             picture.alpha == CVIPS_OPAQUE ? .none : picture.alpha == CVIPS_STRAIGHT ? .straight : .premultiplied
         var image = DecodedImage(
             planes: [plane], model: model, alpha: alpha,
-            colorProfile: picture.is_srgb ? nil : request.info.colorProfile, isPartial: picture.is_partial)
+            colorProfile: picture.is_srgb || picture.is_deep ? nil : request.info.samplesProfile,
+            isPartial: picture.is_partial)
         if picture.has_region {
             image.region = PixelRect(
                 x: Int(picture.region_x), y: Int(picture.region_y), width: Int(picture.region_width),

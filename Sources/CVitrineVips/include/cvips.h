@@ -27,6 +27,7 @@ typedef struct {
     int32_t page;
     int32_t orientation; // Exif value that the loader applies by itself and that is to be taken back; 1 for none
     bool allow_partial;
+    bool keep_depth; // samples of 16 bits stay as they are
     bool allow_thumbnail; // HEIF: the thumbnail will do, if it is as large as `width` by `height` and of the same shape
     int64_t max_pixels, max_side;
     int32_t region_x, region_y, region_width, region_height; // the part that is wanted, as stored; no width for all
@@ -42,6 +43,7 @@ typedef struct {
     double extent_width, extent_height; // samples that the picture spans, within width and height
     cvips_model model;
     cvips_alpha alpha;
+    bool is_deep;    // samples are words that span 16 bits
     bool is_srgb;    // samples have been converted: the file's profile no longer applies
     bool is_partial;
     bool has_region; // only this part of the picture as stored, which contains the one that was wanted

@@ -65,7 +65,7 @@ package struct HEICDecoder: ImageDecoding {
         let others = max(claimed, isLarge ? min(request.threads, tiles.streams.count) - 1 : 0)
         for _ in 0..<others { sessions.append(try HEVCTileSession(tiles, source, hasFilters: hasFilters, request)) }
         var image = try tiles.reduce(area, factor: factor, sessions: sessions) { cores.run($0) }
-        image.colorProfile = request.info.colorProfile
+        image.colorProfile = request.info.samplesProfile
         return image
     }
 

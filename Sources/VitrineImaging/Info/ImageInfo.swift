@@ -51,6 +51,10 @@ public struct ImageInfo: Sendable, Hashable {
     public var colorProfile: [UInt8]?
     /// Its description (`desc` tag), for example "Display P3".
     package var colorProfileName: String?
+    /// Its colour space by code points: `nclx` of HEIF, `cICP` of PNG.
+    package var codedColors: CodedColors?
+    /// The light that a picture of high dynamic range states for itself.
+    package var contentLight: ContentLight?
     /// Frames of an animation or pages of a document; 1 for a still image.
     public var frameCount = 1
     /// Seconds of one loop of an animation; nil for other images.

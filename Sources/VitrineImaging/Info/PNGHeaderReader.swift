@@ -32,6 +32,14 @@ package enum PNGHeaderReader: HeaderReading {
             case "IDAT": seenPixels = true
             case "tRNS": header.info.hasAlpha = true
             case "iCCP": takeProfile(reader, data, limits, &header)
+            case "cICP": if !seenPixels { takeCodePoints(reader, data, &header) }
+            case "cLLI":
+                guard data.count >= 8, let maximum = try? reader.u32(at: data.lowerBound),
+                    let average = try? reader.u32(at: data.lowerBound &+ 4), maximum > 0, average > 0
+                else { break }
+                // In units of 0.0001 cd/m².
+                header.info.contentLight = ContentLight(
+                    maximum: Double(maximum) / 10_000, average: Double(average) / 10_000)
             case "eXIf": if header.exif == nil { header.exif = data }
             case "iTXt": if header.xmp == nil { header.xmp = xmp(reader, data) }
             case "acTL":
@@ -92,6 +100,14 @@ package enum PNGHeaderReader: HeaderReading {
         else { return }
         header.setProfile(
             PNGProfile.decompress([UInt8](bytes[(zero + 2)...]), limit: limits.maximumProfileBytes), limits)
+    }
+
+    /// cICP goes before iCCP (§4.3). Its matrix is that of red, green and blue: anything else is a mistake.
+    private static func takeCodePoints(_ reader: ByteReader, _ data: Range<Int>, _ header: inout ImageHeader) {
+        guard data.count == 4, let bytes = try? reader.bytes(data), bytes[2] == 0, bytes[3] <= 1 else { return }
+        var colors = CodedColors(primaries: Int(bytes[0]), transfer: Int(bytes[1]))
+        colors.precedesProfile = true
+        header.info.codedColors = colors
     }
 
     /// iTXt with the keyword of XMP, not compressed (XMP specification part 3, §1.1.5).

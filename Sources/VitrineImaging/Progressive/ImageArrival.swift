@@ -111,7 +111,7 @@ package struct ImageArrival: Sendable {
         guard var decoded else { return nil }
         // A preview that comes after a picture is of no use.
         self.header?.preview = nil
-        decoded.colorProfile = header.info.colorProfile
+        decoded.colorProfile = header.info.samplesProfile
         let image = try await render(decoded, header)
         return ProgressiveImage(image: image, stage: .partial, byteCount: bytes.count)
     }

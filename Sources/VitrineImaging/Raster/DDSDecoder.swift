@@ -76,7 +76,7 @@ package struct DDSDecoder: ImageDecoding, HeaderReading {
         }
     }
 
-    /// Blocks of linear light. The first pass reads some of their rows for the exposure.
+    /// Blocks of linear light.
     private func light(
         _ source: ByteSource, _ header: DDSHeader, isSigned: Bool, _ request: DecodeRequest
     ) throws(ImageError) -> DecodedImage {
@@ -93,19 +93,7 @@ package struct DDSDecoder: ImageDecoding, HeaderReading {
                     stored.bytes + 16 * block, isSigned: isSigned, into: samples + 12 * block, samplesPerRow: pitch)
             }
         }
-        var lights: [Float] = []
-        for index in stride(from: 0, to: down, by: ToneMap.step(down)) {
-            if request.cancellation.isCancelled { throw .cancelled(input: source.name) }
-            let start = header.offset + index * stored.count
-            var stream = ByteStream(source, from: start, to: start + stored.count)
-            guard try stream.read(stored.count, into: stored.bytes) == stored.count else { break }
-            decodeBlocks()
-            for x in stride(from: 0, to: width, by: ToneMap.step(width)) {
-                let p = samples + 3 * x
-                lights.append(ToneMap.luminance(ToneMap.light(p[0]), ToneMap.light(p[1]), ToneMap.light(p[2])))
-            }
-        }
-        let tones = ToneMap(medianOf: lights)
+        let tones = ToneMap()
         var rows = try RowCollector(source, request, size: header.size, channels: 3)
         var stream = ByteStream(source, from: header.offset)
         var isPartial = false
@@ -114,7 +102,12 @@ package struct DDSDecoder: ImageDecoding, HeaderReading {
                 try stream.take(stored.count, into: stored.bytes)
                 decodeBlocks()
                 for y in 0..<min(4, height - rows.count) {
-                    for i in 0..<(3 * width) { rows.row[i] = tones.level(ToneMap.light(samples[y * pitch + i])) }
+                    for x in 0..<width {
+                        let light = samples + y * pitch + 3 * x
+                        tones.write(
+                            ToneMap.light(light[0]), ToneMap.light(light[1]), ToneMap.light(light[2]),
+                            to: rows.row + 3 * x)
+                    }
                     try rows.advance()
                 }
             }

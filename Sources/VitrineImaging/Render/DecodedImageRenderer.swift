@@ -159,7 +159,8 @@ private struct RenderJob {
     private func gray() throws(ImageError) -> Image {
         let hasAlpha = decoded.alpha != .none
         let plane = try scale(decoded.planes[0], premultiplying: decoded.alpha == .straight)
-        let levels = profile(.gray)?.grayLevels
+        // Code points name a colour space even where there is one channel.
+        let levels = (profile(.gray) ?? profile(.rgb))?.grayLevels
         let width = size.width
         let image = try bytes(plane) { (source) throws(ImageError) in
             try make(size, alpha: hasAlpha ? .premultiplied : .opaque) { pixels, y in

@@ -40,7 +40,7 @@ extension WorkerPool {
     ) throws(ImageError) -> DecodedImage {
         var wire = WorkerRequest(id: nextRequest(), request)
         wire.decoder = decoder ?? ""
-        let profile = request.info.colorProfile
+        let profile = request.info.samplesProfile
         if let profile, profile.count > min(request.limits.maximumProfileBytes, WorkerProtocol.keptPayload) {
             wire.profileCount = -1
         }
