@@ -60,7 +60,7 @@ final class PDFRenderer: DocumentRendering {
             green: background.green, blue: background.blue, alpha: background.alpha)
         let isOpaque = background.alpha == 255
         let channels = isOpaque ? 3 : 4
-        let storage = PixelStorage(uninitializedByteCount: size.pixelCount * channels)
+        let storage = PixelStorage(zeroedByteCount: size.pixelCount * channels)
         let status = withUnsafePointer(to: drawing) {
             cpoppler_draw(
                 document.handle, $0, storage.bytes.bindMemory(to: UInt8.self).baseAddress)

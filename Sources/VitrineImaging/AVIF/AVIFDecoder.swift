@@ -173,7 +173,7 @@ private struct AVIFSession: ~Copyable {
         let channels = hasAlpha ? 4 : 3
         let (width, height) = (Int(reader.frame.width), Int(reader.frame.height))
         let isPremultiplied = hasAlpha && reader.factor > 1
-        let pixels = PixelStorage(uninitializedByteCount: width * height * channels)
+        let pixels = PixelStorage(zeroedByteCount: width * height * channels)
         let base = pixels.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
         try check(
             Int(cavif_decoder_convert(decoder, base, width * channels, Int32(channels), isPremultiplied ? 1 : 0)))
@@ -366,7 +366,7 @@ private struct AVIFFrameReader {
         let first = planes[0]
         guard planes.count > 1 else { return first }
         let (count, n) = (first.width * first.height, planes.count)
-        let storage = PixelStorage(uninitializedByteCount: count * n)
+        let storage = PixelStorage(zeroedByteCount: count * n)
         let target = storage.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
         for (channel, plane) in planes.enumerated() {
             plane.storage.withUnsafeBytes { bytes in
@@ -399,7 +399,7 @@ private struct AlphaWeightedBox {
         _ scale: BoxReducer.Scale
     ) -> PixelPlane {
         let (columns, rows) = ((width - 1) / factor + 1, (height - 1) / verticalFactor + 1)
-        let storage = PixelStorage(uninitializedByteCount: columns * rows)
+        let storage = PixelStorage(zeroedByteCount: columns * rows)
         let target = storage.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
         for row in 0..<rows {
             for column in 0..<columns {

@@ -179,7 +179,7 @@ struct FullPlane: PNGRowSink, ~Copyable {
         self.isScattered = isScattered
         // 64 bytes more than the samples, so that wide stores and loads need no special last pixel.
         let count = width * height * channels + 64
-        storage = isScattered ? PixelStorage(zeroedByteCount: count) : PixelStorage(uninitializedByteCount: count)
+        storage = PixelStorage(zeroedByteCount: count)
         base = storage.bytes.baseAddress!
     }
 
@@ -254,7 +254,7 @@ struct PNGBlockMeans: PNGRowSink, ~Copyable {
         samples = width * channels
         padded = isScattered ? 0 : samples + 32
         let sumCount = columns * channels * (isScattered ? rows : 1) + 4
-        storage = PixelStorage(uninitializedByteCount: columns * rows * channels)
+        storage = PixelStorage(zeroedByteCount: columns * rows * channels)
         sums = .allocate(capacity: sumCount)
         sums.initialize(repeating: 0, count: sumCount)
         vertical = .allocate(capacity: padded)
