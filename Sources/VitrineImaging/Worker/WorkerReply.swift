@@ -346,7 +346,7 @@ extension DecodedImage {
         switch shape.model {
         case .gray: return channels == [1 + extra]
         case .rgb: return channels == [3 + extra]
-        case .cmyk: return channels == [4]
+        case .cmyk: return channels == (extra == 0 ? [4] : [4, 1])
         case .yCbCr: return channels.count == 3 + extra && channels.allSatisfy { $0 == 1 }
         }
     }
