@@ -202,7 +202,7 @@ extension ImageHeader {
 }
 
 extension Range<Int> {
-    fileprivate func shifted(by offset: Int) -> Range<Int> { (lowerBound &+ offset)..<(upperBound &+ offset) }
+    fileprivate func shifted(by offset: Int) -> Range<Int> { Range(from: lowerBound &+ offset, to: upperBound &+ offset) }
 }
 
 extension ImageDecoder {

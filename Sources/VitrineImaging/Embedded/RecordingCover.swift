@@ -142,7 +142,7 @@ enum ID3Tag {
         let flags = try reader.u8(at: start &+ 5)
         let size = try syncSafe(reader, start &+ 6)
         let end = start &+ 10 &+ size &+ (version == 4 && flags & 0x10 != 0 ? 10 : 0)
-        let body = (start &+ 10)..<min(start &+ 10 &+ size, reader.count)
+        let body = Range(from: start &+ 10, count: size, end: reader.count)
         guard (2...4).contains(version), body.count > 10, !(version == 2 && flags & 0x40 != 0) else {
             return max(end, start &+ 10)
         }
@@ -195,7 +195,7 @@ enum ID3Tag {
             for _ in 0..<ID3Tag.maximumFrames where at &+ header < body.upperBound && !found.isFull {
                 guard try isName(at) else { return }
                 let size = try self.size(at, body.upperBound)
-                let content = (at &+ header)..<min(at &+ header &+ size, body.upperBound)
+                let content = Range(from: at &+ header, count: size, end: body.upperBound)
                 let name = try reader.u32(at: at)
                 if version == 2 ? name >> 8 == 0x50_4943 : name == 0x4150_4943 {  // PIC, APIC
                     let flags = version == 2 ? 0 : try reader.u16(at: at &+ 8)
@@ -244,8 +244,8 @@ enum ID3Tag {
                 isUnsynchronised = flags & 0x02 != 0 || self.isUnsynchronised
                 start &+= (flags & 0x40 != 0 ? 1 : 0) &+ (flags & 0x01 != 0 ? 4 : 0)
             }
-            guard start < content.upperBound else { return }
-            let body = start..<content.upperBound
+            let body = Range(from: start, to: content.upperBound)
+            guard !body.isEmpty else { return }
             guard isPacked || isUnsynchronised else {
                 return try readPicture(reader, body, isCopy: isCopy, &found)
             }
@@ -288,7 +288,7 @@ enum ID3Tag {
                 guard let first = magic ?? (at < start.count ? at : nil) else { return }
                 at = first
             }
-            let range = (body.lowerBound &+ at)..<body.upperBound
+            let range = Range(from: body.lowerBound &+ at, to: body.upperBound)
             found.add(Int(start[type]), isCopy ? .bytes(try reader.bytes(range)) : .range(range))
         }
     }
@@ -305,7 +305,7 @@ enum FLACPictures {
             let size = header & 0xFF_FFFF
             let type = header >> 24 & 0x7F
             // A block cannot announce more than 16 MB; the picture in it can.
-            if type == 6 { try picture(reader, (at &+ 4)..<reader.count, isCopy: false, &found) }
+            if type == 6 { try picture(reader, Range(from: at &+ 4, to: reader.count), isCopy: false, &found) }
             if type == 4 {
                 let comments = try reader.range(at: at &+ 4, count: min(size, reader.count &- at &- 4))
                 try VorbisComments.read(try reader.bytes(comments), reader.name, &found)
@@ -326,7 +326,7 @@ enum FLACPictures {
         let length = try reader.u32(at: description.upperBound &+ 16)
         let start = description.upperBound &+ 20
         guard start < body.upperBound, length > 0 else { return }
-        let range = start..<min(start &+ length, body.upperBound)
+        let range = Range(from: start, count: length, end: body.upperBound)
         found.add(kind, isCopy ? .bytes(try reader.bytes(range)) : .range(range))
     }
 }

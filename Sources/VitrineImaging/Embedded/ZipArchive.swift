@@ -128,7 +128,7 @@ package struct ZipArchive: Sendable {
                 wide(at &+ 46 &+ nameLength, extraLength, &size, &compressed, &header)
             }
             let entry = Entry(
-                name: (at &+ 46)..<(at &+ 46 &+ nameLength), compressedSize: compressed, size: size,
+                name: Range(from: at &+ 46, to: at &+ 46 &+ nameLength), compressedSize: compressed, size: size,
                 flags: word(at &+ 8), method: word(at &+ 10), header: header, attributes: long(at &+ 38))
             if try !body(entry) { return }
             at = next
@@ -291,7 +291,7 @@ package struct InflaterRange: InflaterSource {
         guard wanted > 0 else { return 0 }
         let n = try source.read(
             into: UnsafeMutableRawBufferPointer(rebasing: buffer[0..<wanted]), at: range.lowerBound)
-        range = (range.lowerBound + n)..<range.upperBound
+        range = Range(from: range.lowerBound &+ n, to: range.upperBound)
         return n
     }
 }

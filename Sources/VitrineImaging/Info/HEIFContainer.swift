@@ -87,7 +87,7 @@ package struct HEIFContainer {
         var offset = entries
         // Children are walked in runs: a list of items may be longer than other lists of boxes.
         while items.count < HEIFContainer.maximumItems {
-            let run = ISOBox.children(reader, in: offset..<iinf.payload.upperBound)
+            let run = ISOBox.children(reader, in: Range(from: offset, to: iinf.payload.upperBound))
             for box in run.prefix(HEIFContainer.maximumItems) where box.type == "infe" { try readItem(box.payload) }
             guard run.count == ISOBox.maximumSiblings, let last = run.last else { return }
             offset = last.payload.upperBound
@@ -349,7 +349,7 @@ package struct ISOBox {
             guard size >= header else { break }
             let end = min(range.upperBound, size > range.upperBound &- offset ? range.upperBound : offset &+ size)
             guard offset &+ header <= end else { break }
-            boxes.append(ISOBox(type: type, payload: (offset &+ header)..<end))
+            boxes.append(ISOBox(type: type, payload: Range(from: offset &+ header, to: end)))
             offset = end
         }
         return boxes
@@ -357,7 +357,7 @@ package struct ISOBox {
 
     /// The payload behind version and flags of a full box; nil if it is too short to have them.
     package var fullPayload: Range<Int>? {
-        payload.count >= 4 ? (payload.lowerBound &+ 4)..<payload.upperBound : nil
+        payload.count >= 4 ? Range(from: payload.lowerBound &+ 4, to: payload.upperBound) : nil
     }
 }
 

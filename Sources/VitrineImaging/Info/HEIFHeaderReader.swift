@@ -65,7 +65,8 @@ package enum HEIFHeaderReader: HeaderReading {
     ) {
         guard box.payload.count > 4, let kind = try? reader.fourCC(at: box.payload.lowerBound) else { return }
         if kind == "prof" || kind == "rICC" {
-            header.setProfile(at: (box.payload.lowerBound + 4)..<box.payload.upperBound, reader, limits)
+            header.setProfile(
+                at: Range(from: box.payload.lowerBound &+ 4, to: box.payload.upperBound), reader, limits)
         } else if kind == "nclx", box.payload.count >= 10, (try? reader.u16(at: box.payload.lowerBound + 8)) == 0 {
             header.info.colorModel = .rgb  // the identity matrix of ITU-T H.273
         }
@@ -110,7 +111,7 @@ package enum HEIFHeaderReader: HeaderReading {
             if item.type == "Exif", header.exif == nil, extent.count > 8,
                 let skip = try? container.reader.u32(at: extent.lowerBound), skip < extent.count - 4
             {
-                header.exif = (extent.lowerBound + 4 + skip)..<extent.upperBound
+                header.exif = Range(from: extent.lowerBound &+ 4 &+ skip, to: extent.upperBound)
             } else if item.isXMP, header.xmp == nil {
                 header.xmp = extent
             }

@@ -25,7 +25,7 @@ package enum PNGHeaderReader: HeaderReading {
             guard let length = try? reader.u32(at: offset), let type = try? reader.fourCC(at: offset &+ 4) else {
                 break
             }
-            let data = (offset &+ 8)..<(offset &+ 8 &+ length)
+            let data = Range(from: offset &+ 8, to: offset &+ 8 &+ length)
             if type == "IEND" { complete = true; break }
             guard data.upperBound <= reader.count else { break }
             switch type {
@@ -100,7 +100,7 @@ package enum PNGHeaderReader: HeaderReading {
         guard start < data.upperBound, reader.matches("XML:com.adobe.xmp\0\0", at: data.lowerBound) else {
             return nil
         }
-        return start..<data.upperBound
+        return Range(from: start, to: data.upperBound)
     }
 }
 
