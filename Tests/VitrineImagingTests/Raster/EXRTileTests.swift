@@ -73,6 +73,31 @@ import VitrineImaging
         #expect(reduced.count < found.count / 4)
     }
 
+    /// A few bytes announce 16 rows of 30,000 pixels of 128 channels, of which several copies would be made.
+    @Test func aBandWhoseCopiesNeedTooMuchMemoryIsRefused() throws {
+        func little(_ value: Int, _ count: Int = 4) -> [UInt8] {
+            (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+        }
+        func attribute(_ name: String, _ type: String, _ value: [UInt8]) -> [UInt8] {
+            Array("\(name)\0\(type)\0".utf8) + little(value.count) + value
+        }
+        let names = ["B", "G", "R"] + (0..<125).map { "c\($0 + 100)" }
+        let channels = names.flatMap { Array("\($0)\0".utf8) + little(2) + little(0) + little(1) + little(1) }
+        for (compression, width, isTooLarge) in [(3, 30_000, true), (4, 30_000, true), (3, 300, false)] {
+            var file: [UInt8] = [0x76, 0x2F, 0x31, 0x01, 2, 0, 0, 0]
+            file += attribute("channels", "chlist", channels + [0])
+            file += attribute("compression", "compression", [UInt8(compression)])
+            file += attribute("dataWindow", "box2i", [0, 0, width - 1, 15].flatMap { little($0) }) + [0]
+            file += little(file.count + 8, 8) + little(0) + little(100) + [UInt8](repeating: 0, count: 100)
+            let error = #expect(throws: ImageError.self) { try pixels(file) }
+            guard case .limitExceeded(_, .memory, let needed, _) = error else {
+                #expect(!isTooLarge)
+                continue
+            }
+            #expect(isTooLarge && needed > 2 * 30_000 * 16 * 512)
+        }
+    }
+
     @Test func damagedTilesAreErrors() throws {
         let tile = PixelSize(width: 8, height: 8)
         let misplaced = Self.file(tile: tile) { file, table in
