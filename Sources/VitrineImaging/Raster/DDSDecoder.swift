@@ -201,13 +201,16 @@ struct DDSHeader {
             guard [8, 16, 24, 32].contains(bits) else {
                 throw .unsupported(input: reader.name, reason: "a surface of \(bits) bits a pixel")
             }
-            let alpha = flags & 1 != 0 ? try mask(104) : 0
-            let red = try mask(92)
+            // Masks of other bits than a pixel has stand in files of some writers.
+            let pixel = UInt32.max >> UInt32(32 - bits)
+            let alpha = flags & 1 != 0 ? try mask(104) & pixel : 0
+            var red = try mask(92) & pixel
             let isGray = flags & 0x2_0000 != 0
+            if isGray, red == 0 { red = pixel & ~alpha }
             if !isGray, flags & 0x40 == 0 {
                 packing = .unknown("pixels without colours")
             } else {
-                let colors = isGray ? [red] : [red, try mask(96), try mask(100)]
+                let colors = isGray ? [red] : [red, try mask(96) & pixel, try mask(100) & pixel]
                 packing = .masked(colors + (alpha == 0 ? [] : [alpha]), bytesPerPixel: bits / 8)
             }
         }

@@ -242,6 +242,18 @@ import VitrineImaging
         #expect(try decode(plain, .dds) == size.pixels)
         let gray = size.dds(flags: 0x2_0000, code: "", bits: 8, masks: [255, 0, 0, 0], data: size.samples([0]))
         #expect(try decode(gray, .dds) == RasterPicture.grays(size.samples([0])))
+        // Some writers put the mask into the highest byte of four, where an 8-bit pixel has none.
+        let high = size.dds(
+            flags: 0x2_0000, code: "", bits: 8, masks: [Int](repeating: 0xFF00_0000, count: 4), data: size.samples([0]))
+        #expect(try decode(high, .dds) == RasterPicture.grays(size.samples([0])))
+        // Alpha that no pixel has is none, and without a mask of its own grey is what alpha leaves.
+        let opaque = size.dds(
+            flags: 0x2_0001, code: "", bits: 8, masks: [0, 0, 0, 0xFF00_0000], data: size.samples([0]))
+        #expect(try decode(opaque, .dds) == RasterPicture.grays(size.samples([0])))
+        let both = size.dds(
+            flags: 0x2_0001, code: "", bits: 16, masks: [0, 0, 0, 0xFF00], data: size.samples([0, 3]))
+        let grays = (0..<30).flatMap { i in [0, 0, 0, 3].map { size.pixels[4 * i + $0] } }
+        #expect(try decode(both, .dds) == grays)
         // Red and blue, and two thirds of each between them; every row the same four codes.
         let colors: [UInt8] = [0x00, 0xF8, 0x1F, 0x00] + [UInt8](repeating: 0b1110_0100, count: 4)
         let row: [[UInt8]] = [[255, 0, 0, 255], [0, 0, 255, 255], [170, 0, 85, 255], [85, 0, 170, 255]]
