@@ -283,6 +283,7 @@ let package = Package(
             name: "VitrineImagingTests",
             dependencies: [
                 "VitrineImaging", "CVitrinePixels", "VitrineWorker", "VitrineVideo", "TestSupport", "WorkerTestHost",
+                "VitrineFuzz",
             ],
             resources: [.copy("Fixtures")], swiftSettings: swift),
         .testTarget(
