@@ -17,7 +17,7 @@ public enum ImageError: Error, Sendable, Hashable {
     case limitExceeded(input: String, limit: ImageLimits.Kind, actual: Int, allowed: Int)
     /// The request is invalid, for example with a size of zero or a page that does not exist.
     case invalidRequest(reason: String)
-    /// Decoding took longer than ``ImageLimits/deadline``.
+    /// Decoding took longer than ``ImageLimits/deadline`` allows.
     case timedOut(input: String)
     /// The work was cancelled. Asynchronous calls throw `CancellationError` in its place.
     case cancelled(input: String)

@@ -26,7 +26,7 @@ package struct AVIFDecoder: ImageDecoding {
         try request.limits.checkFile(source, page: request.page)
         try request.limits.checkFrame(request.page, input: source.name)
         let bytes = try source.allBytes()
-        let shown = try? HEIFContainer(ByteReader(source)).cut
+        let shown = try? HEIFContainer(ByteReader(ByteSource(source, polling: request.cancellation))).cut
         let result: Result<DecodedImage, ImageError> = bytes.withUnsafeBufferPointer { buffer in
             guard let base = buffer.baseAddress else { return .failure(.empty(input: source.name)) }
             do throws(ImageError) {

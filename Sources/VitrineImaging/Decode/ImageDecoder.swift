@@ -43,11 +43,20 @@ public struct ImageDecoder: Sendable {
 
     /// Reads the header: format, size, orientation, frames and more, without decoding pixels.
     ///
-    /// - Throws: ``ImageError`` if the input cannot be read or is not an image.
+    /// - Throws: ``ImageError`` if the input cannot be read or is not an image, or `CancellationError` if the task is
+    ///   cancelled.
     public func info(of input: ImageInput) async throws -> ImageInfo {
-        let limits = limits
-        return try await BlockingExecutor.shared.run { () throws(ImageError) in
-            try ImageInfo(of: input, limits: limits)
+        let (limits, token) = (limits, CancellationToken())
+        do {
+            return try await withTaskCancellationHandler {
+                try await BlockingExecutor.shared.run { () throws(ImageError) in
+                    try ImageInfo(of: input, limits: limits, cancellation: token)
+                }
+            } onCancel: {
+                token.cancel()
+            }
+        } catch ImageError.cancelled {
+            throw CancellationError()
         }
     }
 
@@ -80,7 +89,7 @@ public struct ImageDecoder: Sendable {
     /// code.
     ///
     /// - Throws: ``ImageError``; ``ImageError/cancelled(input:)`` soon after `cancellation` is cancelled and
-    ///   ``ImageError/timedOut(input:)`` after ``ImageLimits/deadline`` seconds.
+    ///   ``ImageError/timedOut(input:)`` after the time of ``ImageLimits/deadline``, which begins with the header.
     public func decode(
         _ input: ImageInput, at resizer: ImageResizer = .none, options: DecodeOptions = DecodeOptions(),
         cancellation: CancellationToken = CancellationToken()
@@ -175,21 +184,35 @@ extension ImageDecoder {
         rows: RowNotes?
     ) throws(ImageError) -> [Image] {
         guard !resizers.isEmpty else { return [] }
-        var source = try ByteSource(input)
-        var header: ImageHeader
-        switch try opened(source, at: resizers, options: options, cancellation) {
-        case .images(let images): return images
-        case .header(let opened): header = opened
-        }
-        try limits.check(header.info, source: source, frames: options.page &+ 1)
-        if header.info.format == .svg {
-            (source, header.info) = try checkedDrawing(source, frames: options.page &+ 1)
-        }
-        return try Deadline.run(seconds: limits.deadline, input: source.name, cancellation: cancellation) {
-            token throws(ImageError) in
-            try IdleCores.shared.counting { () throws(ImageError) in
-                try decode(source, header, at: resizers, options: options, cancellation: token, rows: rows)
+        let opened = try ByteSource(input)
+        let result: Result<[Image], ImageError> = try Deadline.run(
+            seconds: limits.deadline, input: opened.name, cancellation: cancellation
+        ) { token throws(ImageError) in
+            var source = ByteSource(opened, polling: token)
+            var header: ImageHeader
+            do throws(ImageError) {
+                header = try ImageHeader(ByteReader(source), limits)
+            } catch {
+                return .failure(error)
             }
+            try limits.check(header.info, source: source, frames: options.page &+ 1)
+            if header.info.format == .svg {
+                (source, header.info) = try checkedDrawing(source, frames: options.page &+ 1)
+            }
+            return .success(
+                try IdleCores.shared.counting { () throws(ImageError) in
+                    try decode(source, header, at: resizers, options: options, cancellation: token, rows: rows)
+                })
+        }
+        switch result {
+        case .success(let images): return images
+        case .failure(let error):
+            // A raw file without a preview, whose development has a deadline of its own.
+            guard case .unsupported = error, options.page == 0, options.region == nil,
+                let images = try RawDevelopment.images(
+                    of: opened, at: resizers, decoder: self, cancellation: cancellation)
+            else { throw error }
+            return images
         }
     }
 

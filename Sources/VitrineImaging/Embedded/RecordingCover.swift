@@ -1,3 +1,5 @@
+import VitrineCore
+
 /// A picture attached to a recording or a film: the cover of a record, the box of a film.
 ///
 /// Read in this process from ID3v2 (in MP3, AIFF, WAV and DSF), FLAC, Vorbis comments (in Ogg), MP4, APEv2, ASF and
@@ -24,33 +26,53 @@ package struct RecordingCover: Sendable {
     ///   - source: The recording.
     ///   - kind: The subject of the picture. Without such a picture the front cover is taken, then one of no
     ///     particular kind, then any, icons last.
+    ///   - limits: The deadline of the search, and bounds on the picture.
+    ///   - cancellation: Stops the search.
     /// - Returns: nil if the input has no picture that can be read, or is no recording.
-    /// - Throws: ``ImageError/unreadable(input:reason:)`` only: damage ends the search.
+    /// - Throws: ``ImageError/unreadable(input:reason:)``, ``ImageError/timedOut(input:)`` and
+    ///   ``ImageError/cancelled(input:)`` only: damage ends the search.
     package init?(
-        of source: ByteSource, preferring kind: Kind = .front, limits: ImageLimits = .standard
+        of source: ByteSource, preferring kind: Kind = .front, limits: ImageLimits = .standard,
+        cancellation: CancellationToken = CancellationToken()
     ) throws(ImageError) {
+        let cover = try Deadline.run(seconds: limits.deadline, input: source.name, cancellation: cancellation) {
+            token throws(ImageError) in
+            try RecordingCover.cover(of: ByteSource(source, polling: token), preferring: kind, limits)
+        }
+        guard let cover else { return nil }
+        self = cover
+    }
+
+    private init(kind: Kind, bytes: [UInt8]) {
+        (self.kind, self.bytes) = (kind, bytes)
+    }
+
+    private static func cover(
+        of source: ByteSource, preferring kind: Kind, _ limits: ImageLimits
+    ) throws(ImageError) -> RecordingCover? {
         let reader = ByteReader(source)
         var found = CoverList()
         do throws(ImageError) {
-            try RecordingCover.search(reader, &found)
+            try search(reader, &found)
         } catch {
             if case .unreadable = error { throw error }
         }
         for cover in found.ordered(preferring: kind) {
             let picture = EmbeddedPicture(content: cover.content)
             guard let held = HeldPicture(picture, in: reader, limits) else { continue }
-            self.kind = cover.kind
-            bytes = try held.source.allBytes()
-            return
+            return RecordingCover(kind: cover.kind, bytes: try held.source.allBytes())
         }
         return nil
     }
+
+    /// Tags of one file that are read. Each can be as long as the file.
+    private static let maximumTags = 8
 
     private static func search(_ reader: ByteReader, _ found: inout CoverList) throws(ImageError) {
         guard reader.count >= 16 else { return }
         var at = 0
         // Some files have several tags in a row.
-        for _ in 0..<8 where reader.matches("ID3", at: at) { at = try ID3Tag.read(reader, at, &found) }
+        for _ in 0..<maximumTags where reader.matches("ID3", at: at) { at = try ID3Tag.read(reader, at, &found) }
         if reader.matches("fLaC", at: at) {
             try FLACPictures.read(reader, at, &found)
         } else if at > 0 {
@@ -79,12 +101,13 @@ package struct RecordingCover: Sendable {
     private static func readChunks(
         _ reader: ByteReader, bigEndian: Bool, _ found: inout CoverList
     ) throws(ImageError) {
-        var at = 12
-        for _ in 0..<4_096 where at &+ 8 <= reader.count {
+        var (at, tags) = (12, 0)
+        for _ in 0..<4_096 where at &+ 8 <= reader.count && tags < maximumTags {
             let size = try reader.u32(at: at &+ 4, bigEndian: bigEndian)
             let name = try reader.fourCC(at: at)
             if name == "ID3 " || name == "id3 " || name == "ID32", reader.matches("ID3", at: at &+ 8) {
                 _ = try ID3Tag.read(reader, at &+ 8, &found)
+                tags += 1
             }
             at = at &+ 8 &+ size &+ size & 1
         }

@@ -1,3 +1,5 @@
+import VitrineCore
+
 /// The header of an image, read without decoding pixels.
 public struct ImageInfo: Sendable, Hashable {
     /// A smaller image stored inside the file.
@@ -77,22 +79,41 @@ public struct ImageInfo: Sendable, Hashable {
 extension ImageInfo {
     /// Reads the header of `input` and no pixels. Blocks, usually for some microseconds and a few KiB of reading.
     ///
-    /// Only the limits of profiles and documents apply here. ``ImageDecoder`` checks all others before it decodes.
+    /// Only the deadline and the limits of profiles and documents apply here. ``ImageDecoder`` checks all others before
+    /// it decodes.
     ///
+    /// - Parameters:
+    ///   - input: A file or bytes.
+    ///   - limits: Bounds on the work.
+    ///   - cancellation: Stops the reading.
     /// - Throws: ``ImageError/unreadable(input:reason:)``, ``ImageError/empty(input:)``,
     ///   ``ImageError/notAnImage(input:)``, ``ImageError/corrupt(input:reason:)``, ``ImageError/truncated(input:)``,
-    ///   or ``ImageError/unsupported(input:reason:)`` for a compressed SVG.
-    public init(of input: ImageInput, limits: ImageLimits = .standard) throws(ImageError) {
-        try self.init(reading: ByteSource(input), limits: limits)
+    ///   ``ImageError/unsupported(input:reason:)`` for a compressed SVG, ``ImageError/timedOut(input:)`` after
+    ///   ``ImageLimits/deadline`` seconds, or ``ImageError/cancelled(input:)``.
+    public init(
+        of input: ImageInput, limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
+    ) throws(ImageError) {
+        let source = try ByteSource(input)
+        self = try ImageHeader.read(source, limits, cancellation).info
     }
 
-    /// Reads the header of an opened input; see ``init(of:limits:)``.
+    /// Reads the header of an opened input within the deadline of the caller; see ``init(of:limits:cancellation:)``.
     package init(reading source: ByteSource, limits: ImageLimits = .standard) throws(ImageError) {
         self = try ImageHeader(ByteReader(source), limits).info
     }
 }
 
 extension ImageHeader {
+    /// Reads the header of an opened input within the deadline of `limits`.
+    package static func read(
+        _ source: ByteSource, _ limits: ImageLimits, _ cancellation: CancellationToken
+    ) throws(ImageError) -> ImageHeader {
+        try Deadline.run(seconds: limits.deadline, input: source.name, cancellation: cancellation) {
+            token throws(ImageError) in
+            try ImageHeader(ByteReader(ByteSource(source, polling: token)), limits)
+        }
+    }
+
     /// Finds the format by content and reads its header.
     package init(_ reader: ByteReader, _ limits: ImageLimits) throws(ImageError) {
         guard reader.count > 0 else { throw .empty(input: reader.name) }
@@ -108,6 +129,8 @@ extension ImageHeader {
                 throw .notAnImage(input: reader.name)
             }
         }
+        // Readers pass over damage, and so over reads that failed because the time is over.
+        try reader.source.poll()
         guard !info.storedSize.isEmpty else { throw reader.corrupt("a side of zero pixels") }
         sortPreviews()
     }

@@ -1,3 +1,5 @@
+import VitrineCore
+
 /// Camera and authoring data of an image.
 ///
 /// ``Image/encoded(as:maximumBytes:isProgressive:metadata:)`` writes it only if asked to, as photos contain places and
@@ -28,7 +30,7 @@ extension ImageMetadata {
     /// JPEG, PNG, WebP, HEIC, AVIF and JPEG XL have both, TIFF and GIF only XMP. Blocks above 4 MB, compressed ones,
     /// the extension packets of JPEG's XMP, and HEIF items in several pieces are left out.
     ///
-    /// - Throws: As ``ImageInfo/init(of:limits:)``.
+    /// - Throws: As ``ImageInfo/init(of:limits:cancellation:)``.
     public init(of input: ImageInput) throws(ImageError) {
         try self.init(reading: ByteSource(input))
     }
@@ -36,7 +38,7 @@ extension ImageMetadata {
     /// Reads the metadata of an opened input; see ``init(of:)``.
     package init(reading source: ByteSource) throws(ImageError) {
         let reader = ByteReader(source)
-        let header = try ImageHeader(reader, .standard)
+        let header = try ImageHeader.read(source, .standard, CancellationToken())
         self.init()
         if let range = header.exif, range.count <= ImageMetadata.maximumBlockBytes, ExifBlock(reader, range) != nil {
             exif = try? reader.bytes(range)

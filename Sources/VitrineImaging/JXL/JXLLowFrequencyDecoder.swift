@@ -24,6 +24,7 @@ package struct JXLLowFrequencyDecoder: ImageDecoding {
             throw .limitExceeded(
                 input: source.name, limit: .inputBytes, actual: source.count, allowed: request.limits.maximumInputBytes)
         }
+        let source = ByteSource(source, polling: request.cancellation)
         let codestream = try JXLCodestream(ByteReader(source))
         let start = try JXLFrameStart(codestream)
         try check(start, request, source.name)

@@ -53,7 +53,10 @@ public struct ImageLimits: Sendable, Hashable {
     package var maximumDocumentBytes = 5 << 20
     /// Either side of the result, in pixels. Default 8,192; full-size decoding is bounded by the limits above.
     public var maximumOutputSide = 8_192
-    /// Wall-clock seconds one decode may take, queueing excluded. Default 15.
+    /// Seconds of processor time that one decode may take, from the first byte of the header on. Default 15.
+    ///
+    /// Processor time, so that a good picture does not fail because the machine is busy. A decode is never ended before
+    /// as much time has passed. One that waits, for example for a slow disk, is ended after ten times as much.
     public var deadline = 15.0
     /// Private memory of a worker process, in bytes. At least 64 MB. Default 1.5 GB.
     public var maximumWorkerMemory = 1_500 << 20

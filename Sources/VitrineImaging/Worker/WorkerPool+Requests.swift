@@ -15,7 +15,7 @@ extension WorkerPool {
     /// - Parameters:
     ///   - source: The worker gets a small input in the shared memory, a larger file as its descriptor, and larger
     ///     bytes as a sealed copy.
-    ///   - request: Its deadline begins when a worker takes the request.
+    ///   - request: Its deadline begins when a worker takes the request, and counts the worker's processor time.
     ///   - decoder: The type name of the worker's decoder to use; nil for the first that reads the format.
     /// - Throws: The decoder's errors; ``ImageError/timedOut(input:)``, ``ImageError/cancelled(input:)`` (within 50
     ///   ms), and ``ImageError/workerFailed(input:reason:)`` when no helper is installed or it died.
@@ -248,8 +248,13 @@ extension WorkerPool {
             isReusable = true
             throw .unprepared(error)
         }
-        let reply = try worker.exchange(
-            request, input: input, milliseconds: Self.milliseconds(request.limits.deadline))
+        // What the work has taken in this process counts, and what it takes in the worker counts here.
+        let seconds = min(request.limits.deadline, Deadline.remaining(of: cancellation) ?? .infinity)
+        let begun = worker.processorTime
+        defer {
+            if let begun, let now = worker.processorTime { Deadline.charge(now - begun, to: cancellation) }
+        }
+        let reply = try worker.exchange(request, input: input, seconds: seconds)
         let result: R
         do throws(WorkerFailure) {
             if case .failed(let failure) = reply.outcome { throw failure }
@@ -262,12 +267,6 @@ extension WorkerPool {
         }
         isReusable = reply.memory <= recycling.maximumMemory
         return result
-    }
-
-    /// Returns a deadline for `poll`; at least 1 ms, at most a day.
-    private static func milliseconds(_ seconds: Double) -> Int32 {
-        guard seconds > 0 else { return 1 }
-        return Int32(max(1, min(seconds * 1_000, 86_400_000)))
     }
 }
 

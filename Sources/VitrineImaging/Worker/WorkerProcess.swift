@@ -17,7 +17,7 @@ package final class WorkerProcess: Sendable {
         case ended(Exit, hadTaken: Bool)
         /// ``interrupt(_:)`` ended the process.
         case interrupted
-        /// No reply came before the deadline.
+        /// No reply came before the deadline, neither in its processor time nor in a multiple of it.
         case timedOut
         /// The reply is malformed, or belongs to another request.
         case misbehaved
@@ -52,8 +52,8 @@ package final class WorkerProcess: Sendable {
         var limits = csandbox_limits()
     }
 
-    /// Milliseconds for a helper to load its codecs.
-    private static let startDeadline: Int32 = 30_000
+    /// Seconds for a helper to load its codecs.
+    private static let startDeadline = 30.0
 
     package let memory: SharedMemory
     private let socket: Int32
@@ -124,11 +124,12 @@ package final class WorkerProcess: Sendable {
         }
     }
 
-    /// Sends a request and waits for its reply. Kills the process after `milliseconds`.
+    /// Sends a request and waits for its reply. Kills the process after `seconds` of its processor time, or after
+    /// ``Deadline/wallFactor`` times as many seconds.
     ///
     /// The shared memory must hold the input of the request.
     package func exchange(
-        _ request: some WorkerMessage, input: Int32, milliseconds: Int32
+        _ request: some WorkerMessage, input: Int32, seconds: Double
     ) throws(Failure) -> WorkerReply {
         try greet()
         try limit(request.limits)
@@ -138,7 +139,7 @@ package final class WorkerProcess: Sendable {
             if code == EPIPE || code == ECONNRESET { throw ended(request.id) }
             throw .system(SystemCallError(call: "sendmsg", code: code))
         }
-        let packet = try receive(request.id, milliseconds: milliseconds)
+        let packet = try receive(request.id, seconds: seconds)
         guard let reply = WorkerReply(packet), reply.id == request.id else { throw .misbehaved }
         state.withLock { $0.served += 1 }
         return reply
@@ -154,7 +155,7 @@ package final class WorkerProcess: Sendable {
         guard !state.withLock(\.isGreeted) else { return }
         let packet: [UInt8]
         do throws(Failure) {
-            packet = try receive(0, milliseconds: Self.startDeadline)
+            packet = try receive(0, seconds: Self.startDeadline)
         } catch {
             if case .ended(let exit, _) = error, exit.signal == 0, WorkerExit(rawValue: exit.code) == .notSandboxed {
                 Self.report(
@@ -204,7 +205,36 @@ package final class WorkerProcess: Sendable {
         guard code == 0 || code == ESRCH else { throw .system(SystemCallError(call: "prlimit", code: code)) }
     }
 
-    private func receive(_ id: UInt64, milliseconds: Int32) throws(Failure) -> [UInt8] {
+    /// Seconds of processor time that the process has used; nil when it has ended.
+    package var processorTime: Double? {
+        let nanoseconds = csandbox_processor_time(process)
+        return nanoseconds < 0 ? nil : Double(nanoseconds) / 1e9
+    }
+
+    private func receive(_ id: UInt64, seconds: Double) throws(Failure) -> [UInt8] {
+        let (begun, worked) = (ContinuousClock.now, processorTime)
+        var patience = seconds
+        while true {
+            if let packet = try receive(id, milliseconds: Self.milliseconds(patience)) { return packet }
+            let left = seconds - ((processorTime ?? 0) - (worked ?? 0))
+            let wait = seconds * Deadline.wallFactor - (ContinuousClock.now - begun) / .seconds(1)
+            guard left > 0, wait > 0 else {
+                csandbox_kill(process)
+                throw .timedOut
+            }
+            // Others had the processor.
+            patience = max(min(left, wait), 0.01)
+        }
+    }
+
+    /// Returns a time for `poll`; at least 1 ms, at most a day.
+    private static func milliseconds(_ seconds: Double) -> Int32 {
+        guard seconds > 0 else { return 1 }
+        return Int32(max(1, min(seconds * 1_000, 86_400_000)))
+    }
+
+    /// Returns the next packet; nil when none has come.
+    private func receive(_ id: UInt64, milliseconds: Int32) throws(Failure) -> [UInt8]? {
         let code: Int32 = state.withLock { state in
             if state.patience == milliseconds { return 0 }
             defer { state.patience = milliseconds }
@@ -217,10 +247,7 @@ package final class WorkerProcess: Sendable {
             count = 0
             result = csandbox_receive(socket, milliseconds, buffer.baseAddress, buffer.count, &count, &descriptor)
         }
-        if result == ETIMEDOUT {
-            csandbox_kill(process)
-            throw .timedOut
-        }
+        if result == ETIMEDOUT { return nil }
         // Clients never take descriptors.
         if descriptor >= 0 { close(descriptor) }
         guard result == 0, descriptor < 0 else { throw .misbehaved }

@@ -76,7 +76,7 @@ package struct MediaLibrarySource: IdentifiableSource {
             }
             // Says what is wrong with it.
             do throws(ImageError) {
-                let info = try ImageInfo(of: .file(asset.path), limits: limits)
+                let info = try ImageInfo(of: .file(asset.path), limits: limits, cancellation: cancellation)
                 return Details(captureDate: asset.captureDate, pixelSize: info.size)
             } catch {
                 throw ImagePipelineError(error, source: asset.path)

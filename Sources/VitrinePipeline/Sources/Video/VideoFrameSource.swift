@@ -146,7 +146,9 @@ package struct VideoFrameSource: IdentifiableSource {
     private func attachedPicture(_ request: RenderRequest) throws -> Image? {
         let found: RecordingCover?
         do throws(ImageError) {
-            found = try RecordingCover(of: try ByteSource(input), preferring: cover, limits: request.limits)
+            found = try RecordingCover(
+                of: try ByteSource(input), preferring: cover, limits: request.limits,
+                cancellation: request.cancellation)
         } catch {
             throw ImagePipelineError(error, source: input.name)
         }
