@@ -28,7 +28,7 @@ struct LibJXLDecoder: ImageDecoding {
         var job = Self.request(request)
         job.frame = frame
         var picture = cjxl_picture()
-        let bytes = try source.allBytes()
+        let bytes = try JXLFile.codestream(of: source)
         let status = bytes.withUnsafeBufferPointer { cjxl_decode($0.baseAddress, $0.count, &job, &picture) }
         guard status == CJXL_OK, let pixels = picture.pixels else {
             throw Self.error(status, picture: picture, job: job, name: source.name)
@@ -99,7 +99,7 @@ private final class LibJXLFrames: FrameDecoding {
     init(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) {
         name = source.name
         guard source.count > 0 else { throw .empty(input: name) }
-        file = try source.allBytes().withUnsafeBytes { PixelStorage(copying: $0) }
+        file = try JXLFile.codestream(of: source).withUnsafeBytes { PixelStorage(copying: $0) }
         job = LibJXLDecoder.request(request)
         var job = job
         let base = file.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)

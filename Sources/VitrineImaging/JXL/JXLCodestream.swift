@@ -71,6 +71,18 @@ struct JXLCodestream {
     }
 }
 
+/// A JPEG XL file as libjxl reads it.
+package enum JXLFile {
+    /// The bytes of a bare codestream, or the codestream of a file in a container.
+    ///
+    /// libjxl 0.7 does not read boxes with sizes of 64 bits, and needs nothing else of a container for the pixels.
+    package static func codestream(of source: ByteSource) throws(ImageError) -> [UInt8] {
+        let codestream = try JXLCodestream(ByteReader(source))
+        return codestream.boxes.isEmpty
+            ? try source.allBytes() : try codestream.bytes(at: 0, count: codestream.count)
+    }
+}
+
 /// The first frame that is shown: all headers before its sections.
 struct JXLFrameStart {
     let image: JXLImageHeader
