@@ -29,6 +29,8 @@ package struct HEIFContainer {
     private(set) var references: [Reference] = []
     private(set) var properties: [ISOBox] = []
     private(set) var primary: Int?
+    /// The items that have an alpha channel. Found once: a grid asks for each of its tiles.
+    private var withAlpha: Set<Int> = []
     /// The movie box of an image sequence.
     let movie: ISOBox?
 
@@ -49,6 +51,8 @@ package struct HEIFContainer {
         if let iloc = boxes["iloc"] { try? readLocations(iloc, inline: boxes["idat"]?.payload) }
         if let iref = boxes["iref"] { try? readReferences(iref) }
         if let iprp = boxes["iprp"] { try? readProperties(iprp) }
+        findAlpha()
+        try reader.source.poll()
     }
 
     /// The item type that says which codec the image needs: `hvc1`, `av01`; that of the first tile for a grid.
@@ -181,6 +185,7 @@ package struct HEIFContainer {
         let boxes = ISOBox.children(reader, in: iprp.payload)
         if let ipco = boxes["ipco"] { properties = ISOBox.children(reader, in: ipco.payload) }
         var total = 0
+        var isDescribed: Set<Int> = []
         for ipma in boxes where ipma.type == "ipma" {
             var at = ipma.payload.lowerBound
             let version = try reader.u8(at: at)
@@ -195,12 +200,17 @@ package struct HEIFContainer {
                 at += 1
                 total += associations
                 guard total <= 8 * HEIFContainer.maximumItems else { return }
+                // An item stands here once (ISO/IEC 23008-12 §9.3.1), and has each property once: otherwise a few
+                // bytes would give all tiles of a grid any number of properties to look at.
+                let isNew = isDescribed.insert(id).inserted
+                var numbers: [Int] = []
                 for _ in 0..<associations {
                     // The highest bit says whether the property is essential.
                     let index = try wide ? reader.u16(at: at) & 0x7FFF : reader.u8(at: at) & 0x7F
-                    items[id]?.properties.append(index)
+                    if isNew, !numbers.contains(index) { numbers.append(index) }
                     at += wide ? 2 : 1
                 }
+                if isNew { items[id]?.properties = numbers }
             }
         }
     }
@@ -309,14 +319,23 @@ extension HEIFContainer {
     }
 
     /// Whether an item has an alpha channel.
-    func hasAlpha(_ id: Int) -> Bool {
-        references.contains { reference in
-            guard reference.type == "auxl", reference.to.contains(id), let item = items[reference.from],
-                let type = boxes(of: item)["auxC"]?.fullPayload
-            else { return false }
-            return ["urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1"].contains {
-                reader.matches($0, at: type.lowerBound)
-            }
+    func hasAlpha(_ id: Int) -> Bool { withAlpha.contains(id) }
+
+    /// Whether an item is an auxiliary picture of alpha by its property `auxC`.
+    private func isAlpha(_ item: Item) -> Bool {
+        guard let type = boxes(of: item)["auxC"]?.fullPayload else { return false }
+        return ["urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1"].contains {
+            reader.matches($0, at: type.lowerBound)
+        }
+    }
+
+    private mutating func findAlpha() {
+        var known: [Int: Bool] = [:]
+        for reference in references where reference.type == "auxl" {
+            guard let item = items[reference.from] else { continue }
+            let isAlpha = known[reference.from] ?? isAlpha(item)
+            known[reference.from] = isAlpha
+            if isAlpha { withAlpha.formUnion(reference.to) }
         }
     }
 }

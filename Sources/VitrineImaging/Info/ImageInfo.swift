@@ -188,9 +188,9 @@ package struct ImageHeader {
         info.colorProfileName = ICCDescription.name(of: profile)
     }
 
-    /// Takes the profile that stands at `range`, unless it is too large or lies outside the input.
+    /// Takes the profile that stands at `range`, unless there is one, it is too large or lies outside the input.
     package mutating func setProfile(at range: Range<Int>, _ reader: ByteReader, _ limits: ImageLimits) {
-        guard range.count <= limits.maximumProfileBytes else { return }
+        guard info.colorProfile == nil, range.count <= limits.maximumProfileBytes else { return }
         setProfile(try? reader.bytes(range), limits)
     }
 

@@ -17,7 +17,7 @@ package enum PNGHeaderReader: HeaderReading {
     package static func read(_ reader: ByteReader, _ limits: ImageLimits) throws(ImageError) -> ImageHeader {
         var header = try imageHeader(reader)
         var animation = Animation()
-        var seenPixels = false
+        var (seenPixels, seenProfile) = (false, false)
         var offset = 33
         var complete = false
         for _ in 0..<maximumChunks {
@@ -31,7 +31,10 @@ package enum PNGHeaderReader: HeaderReading {
             switch type {
             case "IDAT": seenPixels = true
             case "tRNS": header.info.hasAlpha = true
-            case "iCCP": takeProfile(reader, data, limits, &header)
+            case "iCCP":
+                // Of several, which break the rules, the first counts.
+                if !seenProfile { takeProfile(reader, data, limits, &header) }
+                seenProfile = true
             case "eXIf": if header.exif == nil { header.exif = data }
             case "iTXt": if header.xmp == nil { header.xmp = xmp(reader, data) }
             case "acTL":
