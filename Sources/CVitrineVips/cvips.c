@@ -10,12 +10,24 @@
 // How much finer than the target a reduced picture must be, so that the final scaling still has something to filter.
 #define MARGIN 1.5
 
+// A library that logs at these levels has found a defect in itself or in its caller: a failed g_return_if_fail(), the
+// wrong type of an object. What it does next is not defined.
+static gint has_failed_check;
+
+static void note_level(GLogLevelFlags level) {
+    if (level & (G_LOG_LEVEL_ERROR | G_LOG_LEVEL_CRITICAL)) g_atomic_int_set(&has_failed_check, 1);
+}
+
+bool cvips_has_failed_check(void) { return g_atomic_int_get(&has_failed_check); }
+
 static void ignore_log(const char *domain, GLogLevelFlags level, const char *text, void *user) {
-    (void)domain; (void)level; (void)text; (void)user;
+    (void)domain; (void)text; (void)user;
+    note_level(level);
 }
 
 static GLogWriterOutput ignore_structured_log(GLogLevelFlags level, const GLogField *fields, gsize count, gpointer user) {
-    (void)level; (void)fields; (void)count; (void)user;
+    (void)fields; (void)count; (void)user;
+    note_level(level);
     return G_LOG_WRITER_HANDLED;
 }
 

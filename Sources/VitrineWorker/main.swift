@@ -24,5 +24,6 @@ let server =
     CommandLine.arguments.dropFirst().first == RawDevelopment.argument
     ? WorkerServer(documents: RawDeveloper(), warmUp: { _ = craw_load() })
     : WorkerServer(
-        decoders: decoders, encoders: [LibJXLEncoder()], documents: ComicArchive(), warmUp: WarmUp.run)
+        decoders: decoders, encoders: [LibJXLEncoder()], documents: ComicArchive(), warmUp: WarmUp.run,
+        hasFailedCheck: cvips_has_failed_check)
 exit(server.run().rawValue)

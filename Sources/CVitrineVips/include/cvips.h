@@ -52,6 +52,8 @@ typedef struct {
 // Initialises the library: one thread an operation, no operation cache, no warnings on stderr, untrusted loaders blocked
 // but those of the formats above.
 cvips_status cvips_start(void);
+// Whether a library has reported a defect since the start, such as a failed assertion: memory may be damaged.
+bool cvips_has_failed_check(void);
 // Decodes the bytes, which must stay as they are until the call returns. `error` gets a text for logs.
 cvips_status cvips_decode(const void *bytes, size_t count, const cvips_request *, cvips_picture *, char *error,
                           size_t error_size);

@@ -200,8 +200,10 @@ extension ByteSource {
 }
 
 extension WorkerPool {
-    /// Runs one request, preferably on the idle worker that has its document open. Retries once on a fresh worker if
-    /// the first one died before it took the request.
+    /// Runs one request, preferably on the idle worker that has its document open.
+    ///
+    /// Retries once on a fresh worker if the first one died before it took the request, or crashed after it had served
+    /// others. An earlier file may have damaged its memory, and a sound one must not be named for that.
     private func run<R>(
         _ request: some WorkerMessage, input: WorkerInput?, name: String, format: ImageFormat?, document: UInt64? = nil,
         cancellation: CancellationToken, prepare: (SharedMemory) throws(ImageError) -> Void,
@@ -211,13 +213,14 @@ extension WorkerPool {
         while true {
             if cancellation.isCancelled { throw .cancelled(input: name) }
             let worker = try acquire(
-                input: name, limits: request.limits, document: document, cancellation: cancellation)
+                input: name, limits: request.limits, document: document, isFresh: isRetry, cancellation: cancellation)
+            let hasServed = worker.served > 0
             do throws(WorkerProcess.Failure) {
                 return try attempt(
                     request, input: input?.descriptor ?? -1, document: document, on: worker,
                     cancellation: cancellation, prepare: prepare, finish: finish)
             } catch {
-                if case .ended(_, hadTaken: false) = error, !isRetry {
+                if case .ended(let exit, let hadTaken) = error, !isRetry, !hadTaken || exit.isCrash && hasServed {
                     isRetry = true
                     continue
                 }
@@ -262,10 +265,10 @@ extension WorkerPool {
         } catch {
             // What failed may have filled all of it.
             worker.memory.trim(used: .max)
-            isReusable = error != .misbehaviour && reply.memory <= recycling.maximumMemory
+            isReusable = error != .misbehaviour && !reply.isLast && reply.memory <= recycling.maximumMemory
             throw .refused(error)
         }
-        isReusable = reply.memory <= recycling.maximumMemory
+        isReusable = !reply.isLast && reply.memory <= recycling.maximumMemory
         return result
     }
 }

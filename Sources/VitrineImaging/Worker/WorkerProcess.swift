@@ -37,6 +37,13 @@ package final class WorkerProcess: Sendable {
         package var signal: Int32
         /// The exit status.
         package var code: Int32
+
+        /// Whether a defect ended the process: a failed check or damaged memory. `SIGSYS` too, as a library that finds
+        /// its memory damaged tells it by calls that the sandbox forbids.
+        package var isCrash: Bool { Self.crashes.contains(signal) }
+
+        /// SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV and SIGSYS of Linux, where workers run (signal(7)).
+        private static let crashes: Set<Int32> = [4, 5, 6, 7, 8, 11, 31]
     }
 
     private struct State {
@@ -305,6 +312,13 @@ extension WorkerProcess.Failure {
             if isCancelled { return .cancelled(input: input) }
             // The worker's processor time limit, a little behind the deadline.
             if exit.signal == 24 { return .timedOut(input: input) }
+            if exit.isCrash {
+                Log.logger("worker").notice(
+                    "a worker crashed", metadata: ["signal": "\(exit.name)", "input": "\(input)"])
+                return .workerFailed(
+                    input: input,
+                    reason: hadTaken ? "the decoder crashed" : "the worker crashed before it took the request")
+            }
             let when = hadTaken ? "while it read the picture" : "before it took the request"
             return .workerFailed(input: input, reason: "the worker \(exit.description) \(when)")
         }
@@ -312,9 +326,12 @@ extension WorkerProcess.Failure {
 }
 
 extension WorkerProcess.Exit: CustomStringConvertible {
-    /// For example "was ended by SIGABRT".
+    /// The name of the signal.
+    fileprivate var name: String { Self.names[signal] ?? "signal \(signal)" }
+
+    /// For example "was ended by SIGKILL".
     package var description: String {
-        guard signal == 0 else { return "was ended by \(Self.names[signal] ?? "signal \(signal)")" }
+        guard signal == 0 else { return "was ended by \(name)" }
         switch WorkerExit(rawValue: code) {
         case .notSandboxed: return "could not enter its sandbox and ended (VITRINE_WORKER_SANDBOX=off runs it without one)"
         case .noMemory: return "could not map its memory and ended"
