@@ -131,6 +131,9 @@ package enum JPEGHeaderReader: HeaderReading {
         return nil
     }
 
+    /// Whether the input has a frame header behind garbage, up to the first scan.
+    static func beginsPicture(_ reader: ByteReader) -> Bool { pictureSize(reader, 0..<reader.count) != nil }
+
     /// A JPEG file inside the input as a preview; nil when it does not begin like one.
     static func preview(_ reader: ByteReader, _ range: Range<Int>) -> ImageInfo.EmbeddedPreview? {
         guard range.count > 4, (try? reader.u16(at: range.lowerBound)) == 0xFFD8 else { return nil }
