@@ -161,6 +161,8 @@ package struct ImageHeader {
     package var info: ImageInfo
     /// Where the Exif block stands, from its byte-order mark on.
     package var exif: Range<Int>?
+    /// The Exif block of a file that stores it as text; nil if ``exif`` tells where it stands.
+    var convertedExif: [UInt8]?
     /// Where the XMP packet stands, if it is stored uncompressed.
     package var xmp: Range<Int>?
     /// The pictures of a file that is shown by one of them, largest first; empty for images.
@@ -196,7 +198,14 @@ package struct ImageHeader {
 
     /// Applies the orientation and the thumbnail of the Exif block.
     package mutating func applyExif(_ reader: ByteReader, orientation: Bool) {
-        guard let exif, let block = ExifBlock(reader, exif) else { return }
+        guard let exif else {
+            // The place of its thumbnail is not one in the file.
+            if orientation, let convertedExif, let value = ExifBlock(bytes: convertedExif)?.orientation {
+                info.orientation = value
+            }
+            return
+        }
+        guard let block = ExifBlock(reader, exif) else { return }
         if orientation, let value = block.orientation { info.orientation = value }
         if let preview = block.preview { info.embeddedPreviews.append(preview) }
     }

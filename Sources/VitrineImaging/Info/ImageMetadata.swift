@@ -42,6 +42,8 @@ extension ImageMetadata {
         self.init()
         if let range = header.exif, range.count <= ImageMetadata.maximumBlockBytes, ExifBlock(reader, range) != nil {
             exif = try? reader.bytes(range)
+        } else if header.exif == nil, let block = header.convertedExif, ExifBlock(bytes: block) != nil {
+            exif = block
         }
         if let range = header.xmp, range.count <= ImageMetadata.maximumBlockBytes { xmp = try? reader.bytes(range) }
     }
