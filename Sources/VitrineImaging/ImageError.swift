@@ -91,6 +91,7 @@ extension ImageLimits.Kind {
         case .profileBytes: "too large a colour profile"
         case .documentBytes: "too large a document"
         case .outputSide: "a side of the result with too many pixels"
+        case .resultPixels: "too many pixels of the result"
         case .memory: "too many bytes of memory needed"
         }
     }

@@ -126,7 +126,7 @@ struct PartOptions: ParsableArguments {
     }
 }
 
-/// The option for decoding in helper processes, for all commands that decode.
+/// The options for decoding in helper processes and for the limits of it, for all commands that decode.
 struct IsolationOption: ParsableArguments {
     @Flag(help: "Decode all formats in sandboxed helper processes, not only the less trusted ones.")
     var isolate = false
@@ -134,9 +134,26 @@ struct IsolationOption: ParsableArguments {
     @Flag(help: "Develop raw files without a preview by LibRaw, in a helper process. Takes seconds for each.")
     var developRaw = false
 
+    @Option(help: ArgumentHelp(
+        "The most pixels of a picture. (default: 210 million; 64 million where a decoder needs the whole picture)",
+        valueName: "count"))
+    var maxPixels: Int?
+
+    @Option(help: ArgumentHelp(
+        "The most bytes of a picture's file: 300MB, 2GiB. (default: 100 MiB)", valueName: "size"))
+    var maxBytes: ByteCountArgument?
+
     /// Sets the default of the whole process, so that no decoder needs the option.
     func validate() throws {
         if isolate { Isolation.standard = .always }
         if developRaw { ImageDecoder.developsRawFiles = true }
+        if let maxPixels {
+            guard maxPixels > 0 else { throw ValidationError("--max-pixels takes a number above 0.") }
+            ImageLimits.standard.allow(pixels: maxPixels)
+        }
+        if let maxBytes {
+            guard maxBytes.size.bytes > 0 else { throw ValidationError("--max-bytes takes a size above 0.") }
+            ImageLimits.standard.maximumInputBytes = maxBytes.size.bytes
+        }
     }
 }

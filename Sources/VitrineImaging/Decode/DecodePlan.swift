@@ -44,6 +44,7 @@ struct DecodePlan {
         } else {
             rendered = orientation.upright(output)
         }
+        try limits.require(rendered.pixelCount, .resultPixels, limits.maximumResultPixels, input)
         if info.format == .svg, let target, target.longestSide > limits.maximumOutputSide {
             // A drawing is drawn at the size, all of it.
             throw .limitExceeded(

@@ -250,6 +250,7 @@ extension ImageDecoder {
         } else if !header.pictures.isEmpty {
             decoded = try decodeHeld(header, source, request)
         } else {
+            try checkKept(request, input: source.name)
             decoded = try DecoderRegistry.decode(source, request, with: decoders(for: info.format))
         }
         rows?.index = decoded.rowIndex
@@ -266,6 +267,16 @@ extension ImageDecoder {
         return try ResizedImages(
             decoded: decoded, info: page, limits: limits, cancellation: cancellation, inputName: source.name
         ).images(resizers)
+    }
+
+    /// Rejects a picture of which a decoder would keep more pixels than the limits allow. A JPEG that is scaled row by
+    /// row is never kept, and others are reduced by their library; other decoders average whole blocks.
+    private func checkKept(_ request: DecodeRequest, input: String) throws(ImageError) {
+        let (info, isJPEG) = (request.info, request.info.format == .jpeg)
+        guard info.format != .svg, !(isJPEG && request.allowsScaling) else { return }
+        let side = isJPEG ? max(1, Int(request.reduction)) : request.blockSide(for: info.storedSize)
+        let kept = (request.region?.size ?? info.storedSize).pixelCount / side / side
+        try limits.require(kept, .resultPixels, limits.maximumResultPixels, input)
     }
 
     /// The region of `options` in stored pixels, cut at the edges; nil for the whole image.

@@ -1,3 +1,5 @@
+import VitrineCore
+
 /// Bounds on the resources of a decode, checked on the header before any pixel is decoded.
 ///
 /// The defaults accept the pictures of all cameras and reject decompression bombs. Raise a limit only for input that
@@ -25,6 +27,8 @@ public struct ImageLimits: Sendable, Hashable {
         case documentBytes
         /// ``ImageLimits/maximumOutputSide``.
         case outputSide
+        /// ``ImageLimits/maximumResultPixels``.
+        case resultPixels
         /// 256 MB of coefficients of a progressive JPEG, ``ImageLimits/maximumWorkerMemory``, or the memory of the
         /// system.
         case memory
@@ -32,10 +36,14 @@ public struct ImageLimits: Sendable, Hashable {
 
     /// Bytes of the input. Default 100 MB.
     public var maximumInputBytes = 100 << 20
-    /// Pixels of a picture whose decoder streams or scales: JPEG, non-interlaced PNG, TIFF, BMP and Photoshop, for
-    /// example. Default 110 million, above the largest sensors of cameras (102 million) and of most phones (108
-    /// million).
-    public var maximumPixels = 110_000_000
+    /// Pixels of a picture whose decoder streams or scales: JPEG, non-interlaced PNG and TIFF. Default 210 million,
+    /// above the largest sensors of cameras (151 million) and phones (201 million).
+    ///
+    /// Pictures above ``maximumResultPixels`` are decoded at smaller sizes only.
+    public var maximumPixels = 210_000_000
+    /// Pixels that are in memory at once: those of a result, and those that a decoder keeps for it. Default 110
+    /// million, which take 440 MB. Results of a given size are bounded by ``maximumOutputSide`` as well.
+    public var maximumResultPixels = 110_000_000
     /// Pixels of an interlaced PNG, which needs all of them at once. Default 40 million.
     package var maximumInterlacedPixels = 40_000_000
     /// Pixels of a format whose decoder needs the whole picture (HEIC, AVIF, JPEG XL, WebP, JPEG 2000, GIF). Default 64
@@ -64,11 +72,28 @@ public struct ImageLimits: Sendable, Hashable {
     /// Creates the default limits.
     package init() {}
 
-    /// The defaults.
-    public static let standard = ImageLimits()
+    private static let current = Locked(ImageLimits())
+
+    /// The limits of everything that is made without limits of its own.
+    ///
+    /// Default: the defaults of all properties. Affects decoders, pipelines and stores made afterwards, so set it once,
+    /// at the start of a program.
+    public static var standard: ImageLimits {
+        get { current.withLock { $0 } }
+        set { current.withLock { $0 = newValue } }
+    }
 }
 
 extension ImageLimits {
+    /// Bounds the pixels of every kind of picture and of results by one number, and allows a worker the memory for it.
+    package mutating func allow(pixels: Int) {
+        (maximumPixels, maximumResultPixels) = (pixels, pixels)
+        (maximumInterlacedPixels, maximumWholeImagePixels) = (pixels, pixels)
+        // Samples of 16 bits, and the picture made of them.
+        let (bytes, overflow) = pixels.multipliedReportingOverflow(by: 12)
+        maximumWorkerMemory = max(maximumWorkerMemory, overflow ? .max : bytes)
+    }
+
     /// Rejects a picture whose header exceeds these limits. Call it before any pixel is decoded.
     ///
     /// The bound on pixels depends on the format's decoder: see ``maximumPixels``, ``maximumInterlacedPixels`` and
@@ -105,8 +130,11 @@ extension ImageLimits {
         switch info.format {
         case .svg: nil
         case .png where info.isProgressive: min(maximumInterlacedPixels, maximumPixels)
-        case .jpeg, .png, .tiff, .bmp, .ico: maximumPixels
-        case let format where format.holdsPictures || format.isRaster: maximumPixels
+        case .jpeg, .png, .tiff: maximumPixels
+        case let format where format.holdsPictures: maximumPixels
+        // Their decoders average whole blocks, and keep every pixel of a picture that is reduced by less than two.
+        case let format where format.isRaster || format == .bmp || format == .ico:
+            min(maximumPixels, maximumResultPixels)
         // Registered decoders deliver the whole image, too.
         default: maximumWholeImagePixels
         }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VitrineImaging
 
@@ -53,6 +54,50 @@ struct ImageLimitsTests {
         #expect(throws: ImageError.limitExceeded(input: "x", limit: .frames, actual: 1001, allowed: 1000)) {
             try limits.check(info, source: ByteSource(bytes: [0], name: "x"), frames: 1001)
         }
+    }
+
+    @Test func photosOf200MegapixelsAreDecodedAtASize() throws {
+        let input = ImageInput.bytes(try JPEG.large(16_320, 12_240), name: "photo")
+        let decoder = ImageDecoder(isolation: .inProcess)
+        for side in [200, 1_000] {
+            let image = try decoder.decode(input, at: .fit(side))
+            #expect(image.size == PixelSize(width: side, height: side * 3 / 4))
+            #expect(image[side / 2, side / 3] == Color(red: 128, green: 128, blue: 128))
+        }
+        let region = DecodeOptions(region: PixelRect(x: 16_000, y: 12_000, width: 100, height: 50))
+        #expect(try decoder.decode(input, at: .none, options: region).size == PixelSize(width: 100, height: 50))
+        let error = ImageError.limitExceeded(
+            input: "photo", limit: .resultPixels, actual: 16_320 * 12_240, allowed: 110_000_000)
+        #expect(throws: error) { try decoder.decode(input) }
+    }
+
+    @Test func pixelsThatADecoderKeepsAreBounded() throws {
+        var limits = ImageLimits()
+        limits.maximumResultPixels = 100_000
+        let decoder = ImageDecoder(limits: limits, isolation: .inProcess)
+        // 102,400 pixels, of which a fourth is kept for the smaller size.
+        let path = Samples.path("leaf.png")
+        let size = try ImageInfo(of: .file(path)).size
+        #expect(try decoder.decode(.file(path), at: .fit(size.width / 4)).width == size.width / 4)
+        #expect(throws: ImageError.limitExceeded(
+            input: path, limit: .resultPixels, actual: size.pixelCount, allowed: 100_000)
+        ) { try decoder.decode(.file(path), at: .fit(size.width / 3)) }
+    }
+
+    @Test func oneNumberRaisesAllBoundsOfPixels() throws {
+        var limits = ImageLimits()
+        limits.allow(pixels: 300_000_000)
+        let source = ByteSource(bytes: [0], name: "x")
+        for format in [ImageFormat.jpeg, .png, .heic, .webp, .bmp] {
+            var info = ImageInfo(format: format, storedSize: PixelSize(width: 30_000, height: 10_000))
+            info.isProgressive = format == .png
+            try limits.check(info, source: source)
+        }
+        #expect(limits.maximumResultPixels == 300_000_000 && limits.maximumWorkerMemory == 3_600_000_000)
+        limits.allow(pixels: 1_000)
+        #expect(limits.maximumWorkerMemory == 3_600_000_000 && limits.maximumPixels == 1_000)
+        limits.allow(pixels: .max)
+        #expect(limits.maximumWorkerMemory == .max)
     }
 
     @Test func boundsTheResult() {
