@@ -23,7 +23,7 @@ public struct URLAccessPolicy: Sendable {
     /// The permitted ports, or nil for all.
     public var ports: Set<Int>?
     /// The accepted media types, such as `image/jpeg` or `image/*`, or nil for all. If set, a response without a media
-    /// type is refused.
+    /// type is refused, unless `*/*` is among them.
     public var contentTypes: [String]?
     /// Whether this computer and private networks may be connected to.
     ///
@@ -138,15 +138,36 @@ public struct URLAccessPolicy: Sendable {
         contentTypes.map { Self.accepts(contentType: contentType, among: $0) } ?? true
     }
 
-    /// Returns whether a media type matches one of several patterns such as `image/jpeg` or `image/*`.
+    /// Returns whether a media type matches one of several patterns such as `image/jpeg` or `image/*`. A missing type
+    /// matches `*/*`.
     static func accepts(contentType: String?, among patterns: [String]) -> Bool {
-        guard let contentType = contentType?.lowercased() else { return false }
+        guard let contentType = contentType?.lowercased() else { return patterns.contains("*/*") }
         return patterns.contains { pattern in
             let pattern = pattern.lowercased()
             if pattern == "*/*" || pattern == contentType { return true }
             return pattern.hasSuffix("/*") && contentType.hasPrefix(pattern.dropLast())
         }
     }
+
+    /// Returns whether a media type says nothing about the content.
+    ///
+    /// Missing, malformed and private types say nothing. The same applies to the unknown types of the WHATWG standard for
+    /// MIME sniffing, and to the types that servers send for unknown files.
+    static func saysNothing(contentType: String?) -> Bool {
+        guard let type = contentType?.lowercased() else { return true }
+        let parts = type.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts.allSatisfy({ HTTPSyntax.isToken(String($0)) }) else { return true }
+        switch (parts[0], parts[1]) {
+        case ("text", "plain"), ("application", "octet-stream"), ("application", "unknown"): return true
+        case ("application", let name): return name.hasPrefix("x-") && !name.contains("script")
+        default: return !topLevelTypes.contains(parts[0])
+        }
+    }
+
+    /// The top-level media types that IANA registers.
+    private static let topLevelTypes: Set<Substring> = [
+        "application", "audio", "example", "font", "haptics", "image", "message", "model", "multipart", "text", "video",
+    ]
 
     private static func matches(_ pattern: String, _ host: String) -> Bool {
         let pattern = pattern.lowercased()

@@ -80,7 +80,7 @@ extension ImagePipeline {
 
     /// The image in memory under the key of a request, if the request and the pipeline may use that.
     func memoryHit(_ request: ImageRequest, _ key: CacheKey) -> Image? {
-        guard configuration.usesMemoryCache, request.cacheLevels.contains(.memory) else { return nil }
+        guard configuration.usesMemoryCache, request.cacheLevels.contains(.readMemory) else { return nil }
         return cache[key]
     }
 

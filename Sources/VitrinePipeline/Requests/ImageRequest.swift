@@ -33,6 +33,9 @@ public struct ImageRequest: Sendable {
     /// the program. On Apple platforms it is a quality of service.
     public var executionPriority = Priority.low
     /// The levels of the pipeline's cache that it may use. Default: all.
+    ///
+    /// With `.writeOnly` a remote source is asked again, although a stored image or its original bytes are fresh, and
+    /// the answer replaces them. An empty set does the same and stores nothing.
     public var cacheLevels = CacheLevels.all
     /// Whether ``ImageTask/previews`` contain images of the bytes received so far, while a URL is transferred: the
     /// preview that a camera embeds, then the scans or rows of a JPEG. Default: false.

@@ -141,6 +141,10 @@ extension ImageTask {
             return progress.end(result, as: state)
         }
         guard let ended else { return }
+        // The transfer may be one that another request began, or there was none.
+        if let progress = (request.source as? URLImageSource)?.progress {
+            if case .success = result { progress.end(isComplete: true) } else { progress.end(isComplete: false) }
+        }
         ended.pipeline?.taskDidEnd(self, result, from: origin)
         // Before the result, so that nobody waits for another preview when it is told.
         for receiver in ended.previewReceivers { if case .stream(let stream) = receiver.destination { stream.finish() } }

@@ -182,6 +182,8 @@ package struct SourceTable: Sendable {
         loading.retries.limit = max(0, configuration.retries)
         for field in configuration.headers { loading.headers.append(field.name, field.value) }
         loading.modifiers.append(SourceFetcher.traced)
+        // The modifier adds a trace only, so that values may outlive the process.
+        loading.identity = "sources"
         #if os(Linux)
         var transport = CurlLoader.Configuration()
         transport.connectionsPerHost = max(1, configuration.connectionsPerHost)

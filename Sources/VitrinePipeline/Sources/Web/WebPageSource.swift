@@ -112,6 +112,10 @@ package struct WebPageSource: IdentifiableSource {
         }
         if let viewportWidth { key = key.appending("viewport \(viewportWidth)") }
         if !policy.allowsPrivateAddresses { key = key.appending("public") }
+        if let restrictions = policy.restrictions { key = key.appending(restrictions) }
+        if allowedSchemes != [.http, .https] {
+            key = key.appending("schemes " + allowedSchemes.map { "\($0)" }.sorted().joined(separator: " "))
+        }
         return showsFullPage ? key.appending("full page") : key
     }
 
