@@ -75,7 +75,7 @@ public struct ImageRequest: Sendable {
     /// The size in pixels; a side of -1 if it is not valid.
     package var pixelSize: PixelSize {
         func pixels(_ points: Int) -> Int {
-            let product = (Double(points) * size.scale).rounded(.up)
+            let product = PixelSize.pixels(Double(points), scale: size.scale)
             return product.isFinite ? Int(max(-1, min(product, 1e9))) : -1
         }
         return PixelSize(width: pixels(size.size.width), height: pixels(size.size.height))
