@@ -175,10 +175,10 @@ import VitrineServer
     }
 
     @Test(arguments: [
-        (ProcessingOptions.Gravity.Anchor.center, 0.0, 0.0, 25, 25), (.north, 0, 0, 25, 0), (.south, 0, 0, 25, 50),
-        (.west, 0, 0, 0, 25), (.east, 0, 0, 50, 25), (.northWest, 0, 0, 0, 0), (.northEast, 0, 0, 50, 0),
+        (ProcessingOptions.Gravity.Anchor.center, 0.0, 0.0, 26, 26), (.north, 0, 0, 26, 0), (.south, 0, 0, 26, 50),
+        (.west, 0, 0, 0, 26), (.east, 0, 0, 50, 26), (.northWest, 0, 0, 0, 0), (.northEast, 0, 0, 50, 0),
         (.southWest, 0, 0, 0, 50), (.southEast, 0, 0, 50, 50), (.northWest, 10, 20, 10, 20),
-        (.southEast, 10, 20, 40, 30), (.center, -5, 0.1, 20, 35), (.northWest, 0.25, 0.5, 25, 50),
+        (.southEast, 10, 20, 40, 30), (.center, -5, 0.1, 21, 36), (.northWest, 0.25, 0.5, 25, 50),
         (.northWest, 500, -500, 50, 0), (.focusPoint, 0.5, 0.5, 25, 25), (.focusPoint, 1, 0, 50, 0),
         (.focusPoint, 0.4, 0.6, 15, 35),
     ])
@@ -190,6 +190,15 @@ import VitrineServer
         let place = RenderGeometry.position(of: PixelSize(50), in: PixelSize(100), gravity, scale: 1)
         #expect(place.x == left)
         #expect(place.y == top)
+    }
+
+    /// The numbers are those of imgproxy's `ShrinkToEven(outer - inner + 1, 2)`.
+    @Test func centredPartsLieWhereImgproxyCutsThem() {
+        let starts = (0...8).map { excess in
+            RenderGeometry.position(
+                of: PixelSize(50), in: PixelSize(width: 50 + excess, height: 50), .init(), scale: 1).x
+        }
+        #expect(starts == [0, 1, 2, 2, 2, 3, 4, 4, 4])
     }
 
     @Test func offsetsGrowWithTheDevicePixels() {
