@@ -162,7 +162,8 @@ extension ImagePipeline {
     /// Returns the image of a request if it is in memory.
     ///
     /// - Returns: nil also if the identity of the source has to be looked up first and the caller is on the main actor
-    ///   or in a task, where nothing may block; see ``ImageSource/knownIdentity``.
+    ///   or in a task, where nothing may block; see ``ImageSource/knownIdentity``. The bindings of VitrineViews show
+    ///   the image of a file as it was at the last look, until a new look has confirmed or replaced it.
     public func cachedImage(for request: ImageRequest) -> Image? {
         let known = request.source.knownIdentity ?? (CallingThread.mayBlock ? try? request.source.identity() : nil)
         return known.flatMap { memoryHit(request, request.spec.key(for: $0)) }
@@ -172,6 +173,15 @@ extension ImagePipeline {
     package func cachedImage(for request: ImageRequest, _ identity: ImageRequest.ViewIdentity?) -> Image? {
         guard case .image(let key) = identity else { return cachedImage(for: request) }
         return memoryHit(request, key)
+    }
+
+    /// Returns the image of a request that memory has for its file as it was at the last look. Never blocks.
+    ///
+    /// The file may have changed since: show the image, and start the request, which verifies it.
+    package func rememberedImage(for request: ImageRequest) -> Image? {
+        guard let source = request.source as? any FileBackedSource, let identity = try? source.identity(.remembered)
+        else { return nil }
+        return memoryHit(request, request.spec.key(for: identity))
     }
 
     /// Returns whether the image of a request is in memory or on disk, on a level that the request and the pipeline

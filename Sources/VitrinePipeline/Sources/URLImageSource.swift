@@ -19,7 +19,7 @@ import VitrineNetwork
 /// The original bytes are kept in the pipeline's cache under the rules of HTTP: all sizes are made from one transfer,
 /// and expired bytes are revalidated. Results are kept no longer than the original is fresh. The format follows from
 /// the content, not from the URL's extension. `file:` URLs are read in place.
-package struct URLImageSource: RemoteImageSource, IdentifiableSource {
+package struct URLImageSource: RemoteImageSource, FileBackedSource {
     /// Which part of the content is wanted.
     package enum Part: Sendable, Hashable {
         /// The picture, the first page, or the poster. The default.
@@ -83,9 +83,11 @@ package struct URLImageSource: RemoteImageSource, IdentifiableSource {
         ImageDecoder.registeredFormats.flatMap(\.mediaTypes).filter { !$0.hasPrefix("image/") }
     }
 
-    package func identity() throws(ImagePipelineError) -> CacheKey {
+    package func identity() throws(ImagePipelineError) -> CacheKey { try identity(.verified) }
+
+    package func identity(_ lookup: FileIdentity.Lookup) throws(ImagePipelineError) -> CacheKey {
         if let known = knownIdentity { return known }
-        return Self.identity(try FileIdentity.key(of: url.path(percentEncoded: false)), part)
+        return Self.identity(try FileIdentity.key(of: url.path(percentEncoded: false), lookup), part)
     }
 
     private static func identity(_ key: CacheKey, _ part: Part) -> CacheKey {

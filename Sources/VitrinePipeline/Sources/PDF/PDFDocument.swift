@@ -146,12 +146,12 @@ public final class PDFDocument: Sendable {
     ///
     /// With a password it differs between passwords and between processes. Other users do not get the pages, and the
     /// disk does not reveal the password.
-    func identity() throws(ImagePipelineError) -> CacheKey {
+    func identity(_ lookup: FileIdentity.Lookup = .verified) throws(ImagePipelineError) -> CacheKey {
         let key =
             switch origin {
-            case .file(let path): try FileIdentity.key(of: path)
+            case .file(let path): try FileIdentity.key(of: path, lookup)
             case .closure: CacheKey("PDF", name)
-            case .bytes(let bytes): (digest ?? ContentDigest(bytes)).key
+            case .bytes(let bytes): try (digest ?? ContentDigest(bytes)).key(lookup)
             }
         guard let password else { return key }
         return key.appending("opened " + Hexadecimal.text(SHA256Digest.digest(of: Self.salt + password.utf8)))
