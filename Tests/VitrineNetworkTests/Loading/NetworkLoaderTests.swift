@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import VitrineCache
 import VitrineCore
 import VitrineNetwork
 
@@ -232,6 +233,25 @@ struct NetworkLoaderTests {
         #expect(NetworkError.timedOut(url: url, .idle).code == -423)
         #expect(NetworkError.timedOut(url: url, .total).code == -424)
         #expect(NetworkError.tooManyRedirects(url: url, reason: "a loop").code == -440)
+    }
+
+    @Test func codesOfResponsesNeverChangeAndPassThroughCaches() async throws {
+        let url = "http://h/"
+        let head = HTTPResponseHead(status: 404, headers: [:], url: URL(filePath: "/"))
+        let errors: [NetworkError] = [
+            .contentType(url: url, type: "text/html"), .truncated(url: url, received: ByteCount(1), reason: "it ended"),
+            .status(url: url, head),
+        ]
+        #expect(errors.map(\.code) == [-400, -401, -402])
+        let cache = Cache<String>(name: "none", configuration: CacheConfiguration(root: "/nonexistent"))
+        for error in errors {
+            let outer = await #expect(throws: CacheError.self) {
+                _ = try await cache.value(forKey: "lake", levels: []) { throw error }
+            }
+            #expect(outer?.code == -530 && (outer?.underlying as? NetworkError)?.code == error.code)
+            #expect(outer?.localizedDescription.contains(error.localizedDescription) == true)
+            #expect(error.localizedDescription.contains(url))
+        }
     }
 
     @Test func conditionalRequestsGetTheir304() async throws {
