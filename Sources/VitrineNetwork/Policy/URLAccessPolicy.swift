@@ -32,6 +32,8 @@ public struct URLAccessPolicy: Sendable {
     public var allowsPrivateAddresses: Bool
     /// The private addresses that may be connected to although ``allowsPrivateAddresses`` is false.
     @_spi(HTTPCacheEngine) public var privateExceptions: PrivateAddresses = []
+    /// Decides about each URL in its normalized form, those of redirects included; nil to permit all.
+    @_spi(HTTPCacheEngine) public var permitsURL: (@Sendable (_ url: String) -> Bool)?
     /// Whether a public address may redirect to a private one.
     package var allowsRedirectsToPrivate = false
     /// Whether an `https` URL may redirect to an `http` URL.
@@ -95,11 +97,15 @@ public struct URLAccessPolicy: Sendable {
         }
     }
 
+    /// Returns the only form of an HTTP URL that is checked and requested: without credentials and fragment, its scheme
+    /// and host in lowercase, without the scheme's own port; nil for a URL that is never loaded.
+    @_spi(HTTPCacheEngine) public static func normalized(_ url: String) -> String? { try? SourceURL(url).text }
+
     // MARK: Checks
 
     /// Returns why an IP address may not be connected to; nil if it may.
     package func check(_ address: IPAddress) -> PolicyViolation? {
-        allowsPrivateAddresses || address.class == .public || privateExceptions.permit(address.class)
+        allowsPrivateAddresses || address.classes.allSatisfy { $0 == .public || privateExceptions.permit($0) }
             ? nil : .address(address.description)
     }
 
@@ -116,6 +122,7 @@ public struct URLAccessPolicy: Sendable {
         let name = url.host.text
         if let hosts, !hosts.contains(where: { Self.matches($0, name) }) { return .host(name) }
         if blockedHosts.contains(where: { Self.matches($0, name) }) { return .host(name) }
+        if let permitsURL, !permitsURL(url.text) { return .url }
         switch url.host {
         case .address(let address): return check(address)
         case .name(let name): return url.host.literal.flatMap { check($0) } == nil ? nil : .host(name)
@@ -163,6 +170,8 @@ package enum PolicyViolation: Error, Sendable, Hashable {
     case host(String)
     /// The port is not permitted.
     case port(Int)
+    /// The URL is not permitted.
+    case url
     /// The URL contains a user name or password.
     case userInformation
     /// The IP address is not public.
@@ -182,6 +191,7 @@ extension PolicyViolation: CustomStringConvertible {
         case .scheme(let scheme): "the scheme \(scheme) is not permitted"
         case .host(let host): "the host \(host) is not permitted"
         case .port(let port): "the port \(port) is not permitted"
+        case .url: "its address is not permitted"
         case .userInformation: "the URL contains a user name or password"
         case .address(let address): "the address \(address) is not public"
         case .redirectToPrivate(let address): "a public address redirects to the private address \(address)"
