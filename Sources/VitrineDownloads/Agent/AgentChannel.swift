@@ -131,7 +131,7 @@ final class AgentChannel: Sendable {
 enum AgentProtocol {
     /// The version, which both sides must share.
     static let version = 1
-    /// The most bytes of a request. What another program sends without end takes no more memory of the agent.
+    /// The most bytes of a request. A line without end takes no more memory of the agent.
     static let longestRequest = 1 << 20
     /// The most bytes of a message of the agent, which may be a list of very many downloads.
     static let longestMessage = 256 << 20

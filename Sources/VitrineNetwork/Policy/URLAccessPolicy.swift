@@ -97,8 +97,10 @@ public struct URLAccessPolicy: Sendable {
         }
     }
 
-    /// Returns the only form of an HTTP URL that is checked and requested: without credentials and fragment, its scheme
-    /// and host in lowercase, without the scheme's own port; nil for a URL that is never loaded.
+    /// Returns the form of an HTTP URL that is checked and requested; nil for a URL that is never loaded.
+    ///
+    /// It has no credentials and no fragment, its scheme and host are in lowercase, and the scheme's own port is left
+    /// out.
     @_spi(HTTPCacheEngine) public static func normalized(_ url: String) -> String? { try? SourceURL(url).text }
 
     // MARK: Checks

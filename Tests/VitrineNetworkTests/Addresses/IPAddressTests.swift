@@ -52,7 +52,7 @@ struct IPAddressTests {
     ] as [(String, Set<IPAddress.Class>)])
     func judgesEmbeddedAddressesAndTheirRanges(_ text: String, _ expected: Set<IPAddress.Class>) throws {
         let classes = Set(try #require(IPAddress(text)).classes)
-        #expect(expected.isSubset(of: classes) && classes.subtracting([.public, .unspecified]) == expected, "\(classes)")
+        #expect(classes.subtracting([.public, .unspecified]) == expected, "\(classes)")
         // A policy permits an address if it permits all that it is.
         var policy = URLAccessPolicy.publicOnly
         policy.privateExceptions = [.networks]
@@ -62,8 +62,8 @@ struct IPAddressTests {
 
     /// Outside of 169.254.0.0/16, in private, public and provider ranges.
     @Test(arguments: [
-        "fd00:ec2::254", "fd00:ec2::23", "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd20:ce::254", "fd00:42::42",
-        "169.254.169.254", "::ffff:100.100.100.200",
+        "fd00:ec2::254", "fd00:ec2::23", "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd20:ce::254",
+        "fd00:42::42",        "169.254.169.254", "::ffff:100.100.100.200",
     ])
     func metadataServicesAreOnTheLink(_ text: String) throws {
         let address = try #require(IPAddress(text))
