@@ -114,9 +114,9 @@ struct ExifEditor {
     }
 
     /// See ``ImageMetadata/sanitizedForUprightPixels(removingLocation:)``.
-    func sanitized(removingLocation: Bool) -> [UInt8] {
+    func sanitized(removingLocation: Bool, keepsOrientation: Bool) -> [UInt8] {
         var copy = self
-        copy.resetOrientation()
+        if !keepsOrientation { copy.resetOrientation() }
         copy.removeThumbnail()
         if removingLocation { copy.removeLocation() }
         return copy.bytes

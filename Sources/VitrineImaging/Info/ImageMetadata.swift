@@ -55,12 +55,29 @@ extension ImageMetadata {
     /// - Parameter removingLocation: Also removes the GPS directory of the Exif block, zeroing its bytes, and drops an
     ///   XMP packet that names a place. Maker notes stay and can contain a place in an unknown form.
     public func sanitizedForUprightPixels(removingLocation: Bool = false) -> ImageMetadata {
-        ImageMetadata(
-            exif: exif.flatMap { ExifEditor($0)?.sanitized(removingLocation: removingLocation) },
-            xmp: xmp.flatMap { ImageMetadata.sanitized($0, removingLocation: removingLocation) })
+        sanitized(removingLocation: removingLocation, keepsOrientation: false)
     }
 
-    private static func sanitized(_ xmp: [UInt8], removingLocation: Bool) -> [UInt8]? {
+    /// Returns the metadata without embedded thumbnails, for pixels that are stored as those of the source.
+    ///
+    /// The orientation stays: it tells how these pixels are to be turned.
+    @_spi(StoredPixels) public func sanitizedForStoredPixels() -> ImageMetadata {
+        sanitized(removingLocation: false, keepsOrientation: true)
+    }
+
+    private func sanitized(removingLocation: Bool, keepsOrientation: Bool) -> ImageMetadata {
+        ImageMetadata(
+            exif: exif.flatMap {
+                ExifEditor($0)?.sanitized(removingLocation: removingLocation, keepsOrientation: keepsOrientation)
+            },
+            xmp: xmp.flatMap {
+                ImageMetadata.sanitized($0, removingLocation: removingLocation, keepsOrientation: keepsOrientation)
+            })
+    }
+
+    private static func sanitized(
+        _ xmp: [UInt8], removingLocation: Bool, keepsOrientation: Bool
+    ) -> [UInt8]? {
         let thumbnails: [StaticString] = ["xmpGImg:image", "xmp:Thumbnails", "xap:Thumbnails"]
         let places: [StaticString] = [
             "exif:GPS", "photoshop:City", "photoshop:State", "photoshop:Country", "Iptc4xmpCore:Location",
@@ -70,6 +87,7 @@ extension ImageMetadata {
         {
             return nil
         }
+        guard !keepsOrientation else { return xmp }
         var copy = xmp
         var at = 0
         while let end = SVGPrologue.find("tiff:Orientation", in: copy, from: at) {
