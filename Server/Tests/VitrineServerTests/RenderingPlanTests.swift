@@ -1,4 +1,5 @@
 import Foundation
+import NIOCore
 import Testing
 import VitrineImaging
 import VitrinePipeline
@@ -158,6 +159,42 @@ import VitrineServer
         let large = try RenderPlan(Self.options { _ in }, header)
         #expect(small.estimatedBytes * 3 < large.estimatedBytes)
         #expect(large.estimatedBytes >= 1_800 * 1_200 * 4)
+    }
+
+    private typealias Change = @Sendable (inout ProcessingOptions) -> Void
+
+    /// Results no larger than their source are made smaller, as imgproxy does it.
+    @Test func everyResultIsWithinTheLimit() async throws {
+        let fixture = try RenderingFixture {
+            ($0.settings.maximumSide, $0.limits.maximumOutputSide) = (500, 500)
+        }
+        let cases: [(change: Change, width: Int, height: Int)] = [
+            ({ _ in }, 500, 333), ({ $0.width = 1_000 }, 500, 333), ({ ($0.width, $0.height) = (400, 300) }, 400, 267),
+            ({ $0.crop = .init(width: 900, height: 900) }, 500, 500),
+            ({ ($0.width, $0.height, $0.extend) = (900, 900, .init()) }, 500, 500),
+            ({ ($0.width, $0.padding) = (800, .init(top: 100, right: 100, bottom: 100, left: 100)) }, 500, 367),
+            ({ $0.minimumWidth = 700 }, 500, 333),
+            ({ ($0.width, $0.height, $0.resizingType) = (700, 100, .force) }, 500, 71),
+            ({ ($0.width, $0.dpr) = (300, 2) }, 500, 333), ({ $0.trim = .init() }, 500, 333),
+            ({ $0.rotation = 90 }, 333, 500),
+        ]
+        for (number, (change, width, height)) in cases.enumerated() {
+            let size = try #require(try await fixture.image("local:///lake.jpg", change).image.size)
+            #expect(max(size.width, size.height) <= 500, "\(number)")
+            #expect(abs(size.width - width) <= 1 && abs(size.height - height) <= 1, "\(number): \(size)")
+        }
+    }
+
+    /// The pixels are stored as those of the source, so that its orientation is true of them.
+    @Test func theOrientationStaysWithPicturesThatAreNotTurned() async throws {
+        let fixture = try RenderingFixture()
+        for (turns, orientation) in [(false, Orientation.right), (true, .up)] {
+            let made = try await fixture.image("local:///orientation-6.jpg") { options in
+                (options.autoRotate, options.stripMetadata, options.format) = (turns, false, .jpeg)
+            }
+            let info = try ImageInfo(of: .bytes(Array(made.image.bytes.readableBytesView)))
+            #expect(info.orientation == orientation)
+        }
     }
 
     @Test func resultsHaveALimit() throws {
