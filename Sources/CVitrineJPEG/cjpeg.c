@@ -133,7 +133,6 @@ cjpeg_status cjpeg_decoder_read_header(cjpeg_decoder *decoder, cjpeg_header *hea
   header->height = info->image_height;
   header->model = natural_model(info);
   header->components = info->num_components;
-  header->has_adobe_marker = info->saw_Adobe_marker;
   header->needs_coefficients = jpeg_has_multiple_scans(info);
   header->coefficient_bytes = coefficient_bytes(info);
   return header->model ? CJPEG_OK : CJPEG_UNSUPPORTED;

@@ -35,7 +35,6 @@ typedef struct {
   uint32_t width, height;
   cjpeg_model model;        // what start gives, with planes allowed
   int components;
-  int has_adobe_marker;     // CMYK is inverted then
   int needs_coefficients;   // several scans: the whole picture is held as coefficients
   uint64_t coefficient_bytes;
 } cjpeg_header;

@@ -178,7 +178,8 @@ package struct LibJPEGDecoder: ImageDecoding {
         switch layout.model {
         case CJPEG_GRAY: .gray
         case CJPEG_YCBCR: .yCbCr(.bt601, fullRange: true)
-        case CJPEG_CMYK: .cmyk(inverted: header.has_adobe_marker != 0)
+        // Also without Adobe's marker: every writer of CMYK follows Photoshop, and every reader expects that.
+        case CJPEG_CMYK: .cmyk(inverted: true)
         default: .rgb
         }
     }

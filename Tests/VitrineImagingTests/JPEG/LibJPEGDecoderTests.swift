@@ -42,10 +42,24 @@ import VitrineImaging
         #expect(compared > 5)
     }
 
-    @Test func cmykIsInvertedWhenAdobeWroteIt() throws {
+    @Test func cmykIsInvertedWhoeverWroteIt() throws {
         let image = try decoder.decode(JPEG.fixture("cmyk"), eighths: 8, isPlanar: true)
         #expect(image.model == .cmyk(inverted: true))
         #expect(image.planes[0].channels == 4 && image.planes[0].width == 107)
+        // Eight fields: cyan, magenta, yellow, black, white, red ink and two mixtures; no marker of Adobe.
+        let fields = try ImageDecoder().decode(.bytes(Fixture.bytes("JPEG/cmyk-no-adobe-marker.jpg")))
+        let expected = [
+            Color(red: 0, green: 255, blue: 255), Color(red: 255, green: 0, blue: 255),
+            Color(red: 255, green: 255, blue: 0), Color(white: 0), Color(white: 255),
+            Color(red: 0, green: 128, blue: 128), Color(red: 207, green: 180, blue: 51), Color(white: 127),
+        ]
+        for (i, color) in expected.enumerated() {
+            let pixel = fields[16 + 32 * i, 32]
+            let difference = zip(
+                [pixel.red, pixel.green, pixel.blue], [color.red, color.green, color.blue]
+            ).map { abs(Int($0) - Int($1)) }
+            #expect(difference.allSatisfy { $0 <= 3 }, "field \(i): \(pixel)")
+        }
     }
 
     @Test func scaleFollowsTheRequest() throws {
