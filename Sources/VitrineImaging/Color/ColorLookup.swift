@@ -216,7 +216,12 @@ struct ColorLookup: Sendable {
         let y = (v[0] * 100 * scale + 16) / 116
         let x = y + (v[1] * 255 * scale - 128) / 500
         let z = y - (v[2] * 255 * scale - 128) / 200
-        func cube(_ t: Float) -> Float { t > 6 / 29 ? t * t * t : (t - 4 / 29) * (108 / 841) }
-        return SIMD4(cube(x) * 0.9642, cube(y), cube(z) * 0.8249, 0)
+        return SIMD4(Self.cube(x) * 0.9642, Self.cube(y), Self.cube(z) * 0.8249, 0)
     }
+
+    @inline(__always)
+    private static func cube(_ t: Float) -> Float { t > 6 / 29 ? t * t * t : (t - 4 / 29) * (108 / 841) }
+
+    /// Returns the luminance, 0 to 1, of a lightness of 0 to 100 (CIE 15 §8.2.1).
+    static func luminance(lightness: Float) -> Float { cube((lightness + 16) / 116) }
 }

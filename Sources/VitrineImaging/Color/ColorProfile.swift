@@ -9,7 +9,7 @@ import Darwin
 /// An ICC profile, ready to convert 8-bit device values to sRGB.
 ///
 /// Relative colorimetric, colours outside sRGB clipped. Reads matrix and tone curve profiles (RGB, grey) and table
-/// profiles (RGB, CMYK). Pictures with other or malformed profiles count as sRGB. Source: ICC.1:2022.
+/// profiles (RGB, CMYK). Pictures with other, malformed or degenerate profiles count as sRGB. Source: ICC.1:2022.
 package struct ColorProfile: Sendable {
     /// Device channels a profile is for.
     package enum Space: Sendable { case gray, rgb, cmyk }
@@ -35,7 +35,7 @@ package struct ColorProfile: Sendable {
         let isLab = reader.matches("Lab ", at: 20)
         guard isLab || reader.matches("XYZ ", at: 20) else { return nil }
         if reader.matches("GRAY", at: 16) {
-            guard let table = Self.grayTable(reader) else { return nil }
+            guard let table = Self.grayTable(reader, isLab: isLab) else { return nil }
             space = .gray
             transform = .gray(table)
             isSRGB = table.indices.allSatisfy { abs(Int(table[$0]) - $0) <= 1 }
@@ -56,7 +56,28 @@ package struct ColorProfile: Sendable {
         } else {
             return nil
         }
+        guard Self.showsPictures(transform, space) else { return nil }
     }
+
+    /// Whether white and black differ, and white is nearly neutral.
+    ///
+    /// Profiles of zeros or of random numbers are well-formed, and make every picture one plain colour.
+    private static func showsPictures(_ transform: Transform, _ space: Space) -> Bool {
+        if case .gray(let table) = transform { return abs(Int(table[255]) - Int(table[0])) >= minimumContrast }
+        let white: [UInt8] = space == .cmyk ? [0, 0, 0, 0] : [255, 255, 255, 255]
+        let black: [UInt8] = space == .cmyk ? [255, 255, 255, 255] : [0, 0, 0, 255]
+        var ends = white + black
+        ends.withUnsafeMutableBufferPointer {
+            if let p = $0.baseAddress { convert(p, count: 2, transform, isPremultiplied: false) }
+        }
+        let tint = (ends[0..<3].max() ?? 0) - (ends[0..<3].min() ?? 0)
+        return abs(Int(ends[1]) - Int(ends[5])) >= minimumContrast && tint <= maximumTint
+    }
+
+    /// Levels of sRGB between white and black, at least: newsprint has 150.
+    private static let minimumContrast = 32
+    /// Levels of sRGB between the channels of white, at most: relative colorimetry makes white neutral.
+    private static let maximumTint = 96
 
     /// The relative colorimetric table, or the perceptual one of a profile without it.
     private static func lookup(_ reader: ICCReader, channels: Int, isLab: Bool) -> ColorLookup? {
@@ -66,11 +87,15 @@ package struct ColorProfile: Sendable {
         return nil
     }
 
-    private static func grayTable(_ reader: ICCReader) -> [UInt8]? {
+    /// The curve gives luminance, or lightness where the connection space is Lab (ICC.1:2022 §8.4.4, §F.2).
+    private static func grayTable(_ reader: ICCReader, isLab: Bool) -> [UInt8]? {
         guard let tag = reader.tag("kTRC"),
             let (curve, _) = ToneCurve.parse(reader, at: tag.lowerBound, end: tag.upperBound)
         else { return nil }
-        return (0..<256).map { SRGB.encoded[Int(curve(Float($0) / 255) * 65_535 + 0.5)] }
+        return (0..<256).map {
+            let value = curve(Float($0) / 255)
+            return SRGB.level(isLab ? ColorLookup.luminance(lightness: 100 * value) : value)
+        }
     }
 
     /// Tone curves and colorants, folded with the way from D50 to linear sRGB.

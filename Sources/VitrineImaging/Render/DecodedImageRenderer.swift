@@ -102,6 +102,12 @@ private struct RenderJob {
             (0..<plane.height).allSatisfy { y in
                 var all: UInt8 = 255
                 for x in (y * plane.bytesPerRow)..<(y * plane.bytesPerRow + plane.width) { all &= bytes[x] }
+        let image = try convert()
+        guard decoded.model != .gray, let levels = profile(.gray)?.grayLevels else { return image }
+        return image.withGrays(levels) ?? image
+    }
+
+    private func convert() throws(ImageError) -> Image {
                 return all == 255
             }
         }
@@ -324,5 +330,38 @@ private struct RenderJob {
         return Image(
             width: image.width, height: image.height, bytesPerRow: image.bytesPerRow, alpha: .opaque,
             storage: image.storage)
+    }
+}
+
+extension Image {
+    /// How far the channels of a grey may lie apart: chroma is rounded, and lossy.
+    private static let grayTolerance = 4
+
+    /// Returns the image with other greys, not premultiplied; nil if any pixel is coloured.
+    fileprivate func withGrays(_ levels: [UInt8]) -> Image? {
+        var image = self
+        let (width, height, pitch, alpha) = (width, height, bytesPerRow, alpha)
+        let isGray = image.withUnsafeMutableBytes { bytes in
+            guard let base = bytes.bindMemory(to: UInt8.self).baseAddress else { return false }
+            for y in 0..<height {
+                for x in 0..<width {
+                    let p = base + (y &* pitch &+ 4 &* x)
+                    let (low, high) = (min(p[0], p[1], p[2]), max(p[0], p[1], p[2]))
+                    if Int(high) &- Int(low) > Self.grayTolerance { return false }
+                }
+            }
+            for y in 0..<height {
+                let row = base + y &* pitch
+                if alpha == .premultiplied { AlphaMath.unpremultiply(row, count: width) }
+                for x in 0..<width {
+                    // Green is nearest to the brightness that was coded.
+                    let level = levels[Int(row[4 &* x &+ 1])]
+                    for c in 0..<3 { row[4 &* x &+ c] = level }
+                }
+                if alpha == .premultiplied { AlphaMath.premultiply(row, count: width) }
+            }
+            return true
+        }
+        return isGray ? image : nil
     }
 }

@@ -62,6 +62,58 @@ struct ColorProfileTests {
         }
     }
 
+    /// ICC.1:2022 §8.4.4: the curve of a profile that connects by Lab gives lightness.
+    @Test func greyLightnessBecomesSRGB() throws {
+        let levels = try #require(ColorProfile(Self.grey(connection: "Lab ", curve: [])).flatMap(\.grayLevels))
+        // CIE 15: lightness 25.1, 50.2 and 78.4 are luminances 0.0443, 0.1858 and 0.5385.
+        for (from, to) in [(0, 0), (64, 60), (128, 119), (200, 194), (255, 255)] {
+            #expect(abs(Int(levels[from]) - to) <= 1, "\(from)")
+        }
+        let image = try ImageDecoder().decode(.bytes(Fixture.bytes("render/gray-icc-lab-pcs.png")))
+        for (i, level) in [0, 33, 60, 89, 119, 152, 194, 255].enumerated() {
+            #expect(abs(Int(image[16 + 32 * i, 16].green) - level) <= 1, "field \(i)")
+        }
+        let linear = try #require(ColorProfile(Self.grey(connection: "XYZ ", curve: [])).flatMap(\.grayLevels))
+        for (from, to) in [(0, 0), (32, 99), (64, 137), (255, 255)] { #expect(Int(linear[from]) == to) }
+    }
+
+    @Test func profilesThatMakeEveryPicturePlainAreIgnored() throws {
+        for name in ["p3", "adobe"] {
+            let whole = try Fixture.bytes("render/\(name).icc")
+            #expect(ColorProfile(whole) != nil)
+            let colorants = ["rXYZ", "gXYZ", "bXYZ"].compactMap { Self.place(of: $0, in: whole) }
+            try #require(colorants.count == 3)
+            var black = whole
+            for place in colorants {
+                black.replaceSubrange((place + 8)..<(place + 20), with: repeatElement(0, count: 12))
+            }
+            #expect(ColorProfile(black) == nil, "every pixel is black")
+            // The green colorant is -32768, so that every pixel but black is plain green.
+            var green = black
+            green[colorants[1] + 8] = 0x80
+            #expect(ColorProfile(green) == nil, "every pixel is green")
+        }
+        #expect(ColorProfile(Self.grey(connection: "XYZ ", curve: [40_000, 40_000])) == nil)
+        #expect(ColorProfile(Self.grey(connection: "XYZ ", curve: [65_535, 0])) != nil, "a negative")
+    }
+
+    /// Where the data of a tag begins.
+    private static func place(of tag: String, in profile: [UInt8]) -> Int? {
+        let count = Int(profile[131])
+        let entry = (0..<count).map { 132 + 12 * $0 }.first { profile[$0..<($0 + 4)].elementsEqual(tag.utf8) }
+        return entry.map { profile[($0 + 4)..<($0 + 8)].reduce(0) { $0 << 8 | Int($1) } }
+    }
+
+    /// A profile of one curve: a straight line if `curve` is empty.
+    private static func grey(connection: String, curve: [UInt16]) -> [UInt8] {
+        func big(_ value: Int) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) } }
+        var header = [UInt8](repeating: 0, count: 128)
+        header.replaceSubrange(12..<24, with: "mntrGRAY\(connection)".utf8)
+        header.replaceSubrange(36..<40, with: "acsp".utf8)
+        let data = Array("curv".utf8) + big(0) + big(curve.count) + curve.flatMap { [UInt8($0 >> 8), UInt8($0 & 255)] }
+        return header + big(1) + Array("kTRC".utf8) + big(144) + big(data.count) + data
+    }
+
     @Test func inksBecomeSRGB() throws {
         // Between grid points of so coarse a grid the two ways of interpolating in four dimensions differ a little.
         #expect(
