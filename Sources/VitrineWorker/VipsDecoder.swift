@@ -24,6 +24,11 @@ struct VipsDecoder: ImageDecoding {
             throw .limitExceeded(
                 input: source.name, limit: .inputBytes, actual: source.count, allowed: request.limits.maximumInputBytes)
         }
+        if Self.turnsByItself(request.info.format),
+            let reason = (try? HEIFContainer(ByteReader(source)))?.reasonAgainstLibheif
+        {
+            throw .unsupported(input: source.name, reason: reason)
+        }
         guard let page = Int32(exactly: request.page), page >= 0, page < 100_000 else {
             throw .invalidRequest(reason: "there is no page \(request.page)")
         }

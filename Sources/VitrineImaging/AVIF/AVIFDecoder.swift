@@ -7,6 +7,7 @@ import VitrineCore
 /// Planes are averaged as the AV1 decoder left them and reduced to 8 bits in the same step; colours are converted
 /// afterwards, at the small size. Pixels are returned as stored, cut by `clap`: `irot` and `imir` are
 /// ``ImageInfo/orientation``, and `pasp` and gain maps are ignored. Grids and sequences are the library's.
+/// Varieties that its version shows wrong are left to the next decoder.
 ///
 /// A frame is one call that cannot be stopped, so the decoder belongs into a worker. A file that ends early gives no
 /// partial image.
@@ -25,12 +26,18 @@ package struct AVIFDecoder: ImageDecoding {
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         try request.limits.checkFile(source, page: request.page)
         try request.limits.checkFrame(request.page, input: source.name)
-        let bytes = try source.allBytes()
-        let shown = try? HEIFContainer(ByteReader(source)).cut
+        var bytes = try source.allBytes()
+        HEIFContainer.closeLastBox(&bytes, source.name)
+        let container = try? HEIFContainer(ByteReader(source))
+        if let container { try AVIFVersion.check(container) }
+        let auxiliary = try AVIFVersion.auxiliary(of: container)
+        let shown = container?.cut
         let result: Result<DecodedImage, ImageError> = bytes.withUnsafeBufferPointer { buffer in
             guard let base = buffer.baseAddress else { return .failure(.empty(input: source.name)) }
             do throws(ImageError) {
-                return .success(try decode(base, count: buffer.count, name: source.name, shown, request))
+                let image = try decode(
+                    base, count: buffer.count, name: source.name, shown, ignoresAlpha: auxiliary == .other, request)
+                return .success(image)
             } catch {
                 return .failure(error)
             }
@@ -39,7 +46,8 @@ package struct AVIFDecoder: ImageDecoding {
     }
 
     private func decode(
-        _ data: UnsafePointer<UInt8>, count: Int, name: String, _ shown: PixelRect?, _ request: DecodeRequest
+        _ data: UnsafePointer<UInt8>, count: Int, name: String, _ shown: PixelRect?, ignoresAlpha: Bool,
+        _ request: DecodeRequest
     ) throws(ImageError) -> DecodedImage {
         let session = try AVIFSession.open(
             data, count: count, name: name, limits: request.limits, threads: request.threads)
@@ -47,7 +55,8 @@ package struct AVIFDecoder: ImageDecoding {
             throw .invalidRequest(reason: "frame \(request.page) of an image of \(session.frameCount)")
         }
         if request.cancellation.isCancelled { throw .cancelled(input: name) }
-        let frame = try session.read(request.page)
+        var frame = try session.read(request.page)
+        if ignoresAlpha { frame.alpha = nil }
         if request.cancellation.isCancelled { throw .cancelled(input: name) }
         return try Self.image(frame, of: session, name: name, shown: request.page == 0 ? shown : nil, request)
     }
@@ -66,6 +75,10 @@ package struct AVIFDecoder: ImageDecoding {
         case .planes(let matrix): image = reader.yCbCr(matrix)
         case .gray: image = reader.gray()
         case .identity: image = reader.identity()
+        case .lifted(let bits): image = reader.lifted(by: bits)
+        case .unknown(let matrix):
+            throw .unsupported(
+                input: name, reason: "colours with the matrix \(matrix) of ITU-T H.273 have no decoder here")
         case .foreign:
             guard !isCut else { throw .unsupported(input: name, reason: "a cut picture with another matrix of colours") }
             image = try session.converted(reader, name: name)
@@ -87,6 +100,7 @@ private final class AVIFFrames: FrameDecoding {
     /// The file, which the session refers to.
     private let file: PixelStorage
     private let session: AVIFSession
+    private let ignoresAlpha: Bool
     private var index = -1
     private var frame = cavif_frame()
 
@@ -94,7 +108,10 @@ private final class AVIFFrames: FrameDecoding {
         try request.limits.checkFile(source, page: 0)
         name = source.name
         self.request = request
-        file = try source.allBytes().withUnsafeBytes { PixelStorage(copying: $0) }
+        ignoresAlpha = try AVIFVersion.auxiliary(of: try? HEIFContainer(ByteReader(source))) == .other
+        var bytes = try source.allBytes()
+        HEIFContainer.closeLastBox(&bytes, name)
+        file = bytes.withUnsafeBytes { PixelStorage(copying: $0) }
         guard let base = file.bytes.baseAddress, file.count > 0 else { throw .empty(input: name) }
         session = try AVIFSession.open(
             base.assumingMemoryBound(to: UInt8.self), count: file.count, name: name, limits: request.limits,
@@ -106,12 +123,45 @@ private final class AVIFFrames: FrameDecoding {
         if cancellation.isCancelled { throw .cancelled(input: name) }
         guard index + 1 < session.frameCount else { return false }
         frame = try session.read(index + 1)
+        if ignoresAlpha { frame.alpha = nil }
         index += 1
         return true
     }
 
     func samples(_ cancellation: CancellationToken) throws(ImageError) -> DecodedImage {
         try AVIFDecoder.image(frame, of: session, name: name, shown: nil, request)
+    }
+}
+
+/// The faults of the loaded version of libavif.
+private enum AVIFVersion {
+    /// Whether the library is at least this version. A development version counts as the release before.
+    private static func isAtLeast(_ major: Int, _ minor: Int, _ patch: Int) -> Bool {
+        let parts = String(cString: cavif_version()).split(separator: ".").map { Int($0.prefix { $0.isNumber }) ?? 0 }
+        return !parts.lexicographicallyPrecedes([major, minor, patch])
+    }
+
+    /// - Throws: ``ImageError/unsupported(input:reason:)`` for pictures that the library would put together wrong.
+    static func check(_ container: HEIFContainer) throws(ImageError) {
+        let name = container.reader.name
+        if !container.listsTilesInOrder, !isAtLeast(1, 1, 1) {
+            throw .unsupported(
+                input: name, reason: "tiles in another order than the file lists them need libavif 1.1.1")
+        }
+        if container.hasAlphaInTiles, !isAtLeast(1, 0, 4) {
+            throw .unsupported(input: name, reason: "tiles with alpha channels of their own need libavif 1.0.4")
+        }
+    }
+
+    /// The auxiliary track that the library takes for alpha, which is the first one.
+    static func auxiliary(of container: HEIFContainer?) throws(ImageError) -> HEIFContainer.AuxiliaryTrack? {
+        guard let container, let first = container.auxiliaryTracks.first else { return nil }
+        if first == .other, container.auxiliaryTracks.contains(.alpha) {
+            throw .unsupported(
+                input: container.reader.name,
+                reason: "an alpha track behind another auxiliary track has no decoder here")
+        }
+        return first
     }
 }
 
@@ -226,8 +276,12 @@ private struct AVIFFrameReader {
         case planes(DecodedImage.Matrix)
         /// Green, blue and red, in this order.
         case identity
+        /// Y, Cg and Co of RGB with so many bits less: YCgCo-R, which loses nothing.
+        case lifted(bits: Int)
         /// Something only the library can convert.
         case foreign
+        /// A matrix that the library does not convert either.
+        case unknown(Int32)
     }
 
     /// ITU-T H.273 table 4. Code point 2, unspecified, is BT.601, as in libavif; 12 derives the matrix from the
@@ -239,6 +293,10 @@ private struct AVIFFrameReader {
         case (1, _), (12, 1): return .planes(.bt709)
         case (2, _), (5, _), (6, _): return .planes(.bt601)
         case (9, _), (12, 9): return .planes(.bt2020)
+        case (16, _), (17, _):
+            let isWhole = Int(frame.layout) == CAVIF_444 && frame.full_range != 0 && frame.depth > 8
+            return isWhole ? .lifted(bits: frame.matrix == 16 ? 2 : 1) : .unknown(frame.matrix)
+        case (10, _), (11, _), (14..., _): return .unknown(frame.matrix)
         default: return .foreign
         }
     }
@@ -308,6 +366,46 @@ private struct AVIFFrameReader {
         if let alpha { planes.append(alpha) }
         return DecodedImage(
             planes: [interleave(planes)], model: .rgb, alpha: meaning(of: alpha), samplesAreMeans: factor > 1)
+    }
+
+    /// Red, green and blue of YCgCo-R, averaged after the conversion, which rounds.
+    ///
+    /// Source: ITU-T H.273 (2023), equations 62 to 65.
+    func lifted(by bits: Int) -> DecodedImage {
+        let (width, height) = (Int(frame.width), Int(frame.height))
+        let channels = frame.alpha == nil ? 3 : 4
+        let isPremultiplied = frame.alpha != nil && (frame.premultiplied != 0 || factor > 1)
+        let most = Int32(1) << Int32(Int(frame.depth) - bits) - 1
+        let middle = Int32(1) << Int32(frame.depth - 1)
+        var line = [UInt8](repeating: 255, count: width * channels)
+        var reducer = BoxReducer(width: width, height: height, channels: channels, factor: factor)
+        func row(_ samples: UnsafeRawPointer?, _ stride: Int, _ y: Int) -> UnsafePointer<UInt16>? {
+            samples.map { ($0 + y * stride).assumingMemoryBound(to: UInt16.self) }
+        }
+        func level(_ value: Int32) -> UInt8 { UInt8((max(0, min(most, value)) * 255 + most / 2) / most) }
+        for y in 0..<height {
+            guard let luma = row(frame.y, frame.y_stride, y), let cg = row(frame.u, frame.u_stride, y),
+                let co = row(frame.v, frame.v_stride, y)
+            else { break }
+            let alpha = row(frame.alpha, frame.alpha_stride, y)
+            for x in 0..<width {
+                let (green, orange) = (Int32(cg[x]) - middle, Int32(co[x]) - middle)
+                let t = Int32(luma[x]) - green >> 1
+                let b = t - orange >> 1
+                line[channels * x] = level(b + orange)
+                line[channels * x + 1] = level(t + green)
+                line[channels * x + 2] = level(b)
+                if let alpha { line[channels * x + 3] = UInt8((min(Int(alpha[x]), peak) * 255 + peak / 2) / peak) }
+            }
+            line.withUnsafeMutableBufferPointer { pixels in
+                guard let base = pixels.baseAddress else { return }
+                if isPremultiplied, frame.premultiplied == 0 { AlphaMath.premultiply(base, count: width) }
+                reducer.add(rows: UnsafePointer(base), count: 1, bytesPerRow: width * channels)
+            }
+        }
+        return DecodedImage(
+            planes: [reducer.finish()], model: .rgb,
+            alpha: channels == 3 ? .none : isPremultiplied ? .premultiplied : .straight, samplesAreMeans: factor > 1)
     }
 
     private func meaning(of alpha: PixelPlane?) -> DecodedImage.Alpha {

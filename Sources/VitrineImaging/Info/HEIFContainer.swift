@@ -12,6 +12,8 @@ package struct HEIFContainer {
         var properties: [Int] = []
         /// Where its bytes stand in the file, which may be inside of `idat`; nil when they are in several pieces.
         var extent: Range<Int>?
+        /// How many items the lists of types and of locations name before it.
+        var rank = (type: 0, location: 0)
     }
 
     /// A reference between items: a thumbnail to its image, alpha to its image, a grid to its tiles.
@@ -102,6 +104,7 @@ package struct HEIFContainer {
         let id = try number(at: at + 4, wide: wide)
         let typeAt = at + (wide ? 10 : 8)
         var item = items[id] ?? Item()
+        item.rank.type = items.count
         item.type = try reader.fourCC(at: typeAt)
         item.isHidden = try reader.u8(at: at + 3) & 1 != 0
         if item.type == "mime", payload.upperBound - typeAt <= 512, typeAt + 4 <= payload.upperBound {
@@ -123,12 +126,13 @@ package struct HEIFContainer {
         let count = try number(at: at + 6, wide: version >= 2)
         at += version >= 2 ? 10 : 8
         var extents = 0
-        for _ in 0..<min(count, HEIFContainer.maximumItems) {
+        for rank in 0..<min(count, HEIFContainer.maximumItems) {
             guard at < iloc.payload.upperBound else { return }
             let id = try number(at: at, wide: version >= 2)
             at += version >= 2 ? 4 : 2
             let method = try version == 0 ? 0 : reader.u16(at: at) & 15
             at += version == 0 ? 2 : 4
+            items[id]?.rank.location = rank
             let base = try sized(at: at, baseSize)
             at += baseSize
             let pieces = try reader.u16(at: at)
@@ -308,15 +312,106 @@ extension HEIFContainer {
         return PixelRect(x: x.lowerBound, y: y.lowerBound, width: x.count, height: y.count)
     }
 
+    /// The tiles of the primary picture, if that is a grid.
+    private var tiles: [Int] {
+        guard let primary, items[primary]?.type == "grid" else { return [] }
+        return references.first { $0.from == primary && $0.type == "dimg" }?.to ?? []
+    }
+
+    /// Whether a grid names its tiles in the order in which the file lists them. Libavif before version 1.1.1 takes the
+    /// latter.
+    package var listsTilesInOrder: Bool {
+        let ranks = tiles.compactMap { items[$0]?.rank }
+        return zip(ranks, ranks.dropFirst()).allSatisfy { $0.type < $1.type && $0.location < $1.location }
+    }
+
+    /// Whether a tile of the primary picture has an alpha channel of its own. Libheif and libavif before version 1.0.4
+    /// ignore it.
+    package var hasAlphaInTiles: Bool {
+        let tiles = Set(tiles)
+        guard !tiles.isEmpty else { return false }
+        var owners: Set<Int> = []
+        for reference in references where reference.type == "auxl" { owners.formUnion(reference.to) }
+        return tiles.intersection(owners).contains(where: hasAlpha)
+    }
+
+    /// The matrix of colours (ITU-T H.273 table 4) that the file states for the primary picture or its first tile.
+    package var matrix: Int? {
+        for id in [primary, tiles.first] {
+            guard let item = id.flatMap({ items[$0] }) else { continue }
+            for box in boxes(of: item) where box.type == "colr" && box.payload.count >= 11 {
+                let at = box.payload.lowerBound
+                guard (try? reader.fourCC(at: at)) == "nclx" else { continue }
+                return try? reader.u16(at: at + 8)
+            }
+        }
+        return nil
+    }
+
+    /// Why libheif would show the primary picture wrong; nil if it would not.
+    package var reasonAgainstLibheif: String? {
+        if hasAlphaInTiles { return "tiles with alpha channels of their own have no decoder here" }
+        // Constant luminance, ICtCp, and what came later.
+        guard let matrix, [10, 11, 14].contains(matrix) || matrix > 14 else { return nil }
+        return "colours with the matrix \(matrix) of ITU-T H.273 have no decoder here"
+    }
+
+    /// The meaning of an auxiliary track of an image sequence.
+    package enum AuxiliaryTrack: Sendable, Hashable {
+        /// Alpha, also of a track that does not state its kind.
+        case alpha
+        /// Anything else, such as depth.
+        case other
+    }
+
+    /// The auxiliary tracks of an image sequence, in the order of the file (ISO/IEC 23008-12 §7.5.3, `auxi`).
+    package var auxiliaryTracks: [AuxiliaryTrack] {
+        guard let movie else { return [] }
+        return ISOBox.children(reader, in: movie.payload).filter { $0.type == "trak" }.compactMap { track in
+            func inner(_ box: ISOBox?, _ type: FourCC) -> ISOBox? {
+                box.flatMap { ISOBox.children(reader, in: $0.payload)[type] }
+            }
+            let media = inner(track, "mdia")
+            guard let handler = inner(media, "hdlr"),
+                (try? reader.fourCC(at: handler.payload.lowerBound &+ 8)) == "auxv"
+            else { return nil }
+            guard let samples = inner(inner(inner(media, "minf"), "stbl"), "stsd"), samples.payload.count > 8,
+                let entry = ISOBox.children(
+                    reader, in: (samples.payload.lowerBound + 8)..<samples.payload.upperBound
+                ).first, entry.payload.count > Self.visualSampleEntry,
+                let kind = ISOBox.children(
+                    reader, in: (entry.payload.lowerBound + Self.visualSampleEntry)..<entry.payload.upperBound
+                )["auxi"]?.fullPayload
+            else { return .alpha }
+            return Self.alphaNames.contains { reader.matches($0, at: kind.lowerBound) } ? .alpha : .other
+        }
+    }
+
+    /// Bytes of a visual sample entry before its boxes (ISO/IEC 14496-12 §12.1.3).
+    private static let visualSampleEntry = 78
+    private static let alphaNames: [StaticString] = [
+        "urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1",
+    ]
+
+    /// Writes its size into the last box of a file that leaves it open, to the end of the file, which libavif before
+    /// version 1.0 does not read.
+    package static func closeLastBox(_ bytes: inout [UInt8], _ name: String) {
+        let reader = ByteReader(ByteSource(bytes: bytes, name: name))
+        guard let last = ISOBox.children(reader, in: 0..<bytes.count).last else { return }
+        let start = last.payload.lowerBound - 8
+        guard start >= 0, (try? reader.u32(at: start)) == 0, let size = UInt32(exactly: bytes.count - start) else {
+            return
+        }
+        withUnsafeBytes(of: size.bigEndian) { bytes.replaceSubrange(start..<(start + 4), with: $0) }
+    }
+
     /// Whether an item has an alpha channel.
     func hasAlpha(_ id: Int) -> Bool {
         references.contains { reference in
             guard reference.type == "auxl", reference.to.contains(id), let item = items[reference.from],
                 let type = boxes(of: item)["auxC"]?.fullPayload
             else { return false }
-            return ["urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1"].contains {
-                reader.matches($0, at: type.lowerBound)
-            }
+            return Self.alphaNames.contains { reader.matches($0, at: type.lowerBound) }
         }
     }
 }

@@ -15,6 +15,7 @@ package enum HEIFHeaderReader: HeaderReading {
             guard let sequence else { throw reader.corrupt("no primary item with a size") }
             var header = ImageHeader(info: ImageInfo(format: format, storedSize: sequence.size))
             sequence.apply(to: &header, limits)
+            header.info.hasAlpha = container.auxiliaryTracks.contains(.alpha)
             return header
         }
         var header = ImageHeader(info: ImageInfo(format: format, storedSize: size))
@@ -27,10 +28,11 @@ package enum HEIFHeaderReader: HeaderReading {
         }
         for box in container.boxes(of: item) { take(reader, box, limits, &header) }
         if header.info.colorProfile == nil { takeTileProfile(container, primary, limits, &header) }
-        header.info.hasAlpha = container.hasAlpha(primary)
+        header.info.hasAlpha = container.hasAlpha(primary) || container.hasAlphaInTiles
         header.info.embeddedPreviews = thumbnails(container, primary)
         if isSequence, let sequence {
             sequence.apply(to: &header, limits)
+            header.info.hasAlpha = container.auxiliaryTracks.contains(.alpha)
         } else {
             header.info.frameCount = pictures(container)
         }

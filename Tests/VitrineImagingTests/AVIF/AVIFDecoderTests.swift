@@ -28,6 +28,63 @@ struct AVIFDecoderTests {
         #expect(difference.largest <= (name.hasPrefix("42") ? 12 : 3))
     }
 
+    /// ITU-T H.273 matrix 16, of which no libavif of this interface knows.
+    @Test func losslessColoursOfYCgCoComeBackExactly() throws {
+        let image = FlatPixels(try decode("444-ycgco-re.avif"))
+        for y in 0..<53 {
+            for x in 0..<75 {
+                let at = (y * 75 + x) * 4
+                let expected = [40 + x * 2, 200 - y * 3, 90 + (x + y) % 80, 255].map { UInt8($0) }
+                if !image.bytes[at..<(at + 4)].elementsEqual(expected) { Issue.record("\(x), \(y)") }
+            }
+        }
+        let small = FlatPixels(try decode("444-ycgco-re.avif", target: PixelSize(width: 9, height: 6)))
+        #expect(small.width == 19 && abs(Int(small.bytes[0]) - 43) <= 1 && abs(Int(small.bytes[1]) - 196) <= 1)
+    }
+
+    @Test func colourMatricesThatNobodyConvertsAreRefused() throws {
+        var bytes = try Fixture.bytes("AVIF/444-ycgco-re.avif")
+        let colors = try #require(bytes.indices.first { bytes[$0...].starts(with: "nclx".utf8) })
+        for matrix: UInt8 in [10, 11, 14, 15, 18, 200] {
+            bytes[colors + 9] = matrix
+            let source = ByteSource(bytes: bytes, name: "test")
+            let error = JPEG.error {
+                _ = try AVIFDecoder().decode(
+                    source, DecodeRequest(info: ImageInfo(format: .avif, storedSize: size), target: nil))
+            }
+            #expect(JPEG.isUnsupported(error), "\(matrix)")
+            #expect(try HEIFContainer(ByteReader(source)).reasonAgainstLibheif != nil)
+        }
+    }
+
+    @Test func depthIsNoAlpha() throws {
+        let source = try ByteSource(.file(Fixture.path("AVIF/libavif/colors-animated-8bpc-depth-exif-xmp.avif")))
+        let info = try ImageInfo(reading: source)
+        #expect(!info.hasAlpha && info.frameCount == 5)
+        let request = DecodeRequest(info: info, target: nil)
+        #expect(try AVIFDecoder().decode(source, request).alpha == .none)
+        let frames = try AVIFDecoder().frames(of: source, request)
+        while try frames.advance(CancellationToken()) {
+            #expect(try frames.samples(CancellationToken()).alpha == .none)
+        }
+        #expect(try HEIFContainer(ByteReader(source)).auxiliaryTracks == [.other])
+    }
+
+    @Test func theLastBoxMayBeOpen() throws {
+        let source = try ByteSource(.file(Fixture.path("AVIF/libavif/draw_points_idat_metasize0.avif")))
+        let info = try ImageInfo(reading: source)
+        let image = try AVIFDecoder().decode(source, DecodeRequest(info: info, target: nil))
+        #expect(image.planes[0].width == 33 && image.planes[0].height == 11 && image.alpha != .none)
+    }
+
+    @Test func greyProfileOfThreeChannelsIsApplied() throws {
+        let image = try ImageDecoder(isolation: .inProcess).decode(.file(Fixture.path("AVIF/gray-linear-icc.avif")))
+        for (i, level) in [0, 99, 137, 165, 188, 208, 229, 255].enumerated() {
+            let pixel = image[min(255, 16 + 32 * i), 16]
+            #expect(abs(Int(pixel.green) - level) <= 2 && pixel.red == pixel.blue, "field \(i): \(pixel)")
+        }
+    }
+
     @Test func modelsFollowTheFile() throws {
         #expect(try decode("420.avif").model == .yCbCr(.bt601, fullRange: true))
         #expect(try decode("420-limited-709.avif").model == .yCbCr(.bt709, fullRange: false))
