@@ -300,7 +300,7 @@ struct BlockMeanLoop {
     /// its `side` × `side` samples.
     @inline(never)
     func firstDC(
-        _ count: inout Int, _ reader: inout JPEGBitReader, until end: UnsafePointer<UInt8>, side: Int
+        _ count: inout Int, _ reader: inout JPEGBitReader, until end: UnsafePointer<UInt8>
     ) -> Outcome {
         var r = reader
         defer { reader = r }
@@ -321,7 +321,7 @@ struct BlockMeanLoop {
                 let level = ((doubled &* step &+ 8) &>> 4) &+ 128
                 let sample = UInt8(truncatingIfNeeded: max(0, min(255, level)))
                 slot.pointee.output.pointee = sample
-                if side == 2 {
+                if slot.pointee.side == 2 {
                     slot.pointee.output[1] = sample
                     slot.pointee.output[slot.pointee.bytesPerRow] = sample
                     slot.pointee.output[slot.pointee.bytesPerRow &+ 1] = sample

@@ -35,8 +35,8 @@ struct BlockMeanReader: ~Copyable {
     var steps = [[Int32]?](repeating: nil, count: 4)
     /// Whether planes of colour with half the samples of brightness in a direction get as many.
     ///
-    /// They then come from 4 or 16 samples a block instead of 1 or 4. Baseline files only: of progressive ones the
-    /// first scans suffice as they are.
+    /// They then come from 4 or 16 samples a block instead of 1 or 4. Of progressive files this takes the first scans
+    /// of their AC coefficients as well, and 16 samples are refused.
     var refinesColor = false
     /// The size to scale rows to while they are decoded, of 4:2:2 only; nil to keep the planes.
     var target: PixelSize?
@@ -149,7 +149,8 @@ struct BlockMeanReader: ~Copyable {
         let factors = frame.components[component]
         let isHalved =
             2 * factors.horizontal <= frame.maximumHorizontal || 2 * factors.vertical <= frame.maximumVertical
-        return scale.samplesPerBlock * (refinesColor && isHalved && !frame.isProgressive ? 2 : 1)
+        let wanted = scale.samplesPerBlock * (refinesColor && isHalved ? 2 : 1)
+        return frame.isProgressive ? min(wanted, BlockMeanReader.mostProgressiveSamples) : wanted
     }
 
     private func matters(_ marker: UInt8) -> Bool {
@@ -226,8 +227,15 @@ struct BlockMeanReader: ~Copyable {
         }
         progress = new.components.map { _ in (0, new.mcuRows) }
         // Whole blocks bring all coefficients at once.
-        let missing = new.isProgressive && scale == .quarter ? BlockMeanReader.lowCoefficients : []
-        missingLow = new.components.map { _ in missing }
+        missingLow = planes.map { new.isProgressive && $0.perBlock > 1 ? BlockMeanReader.lowCoefficients : [] }
+        #if SystemCodecs
+        // The library makes such colour; without it, coarse colour is better than none.
+        if new.isProgressive, refinesColor, 2 * scale.samplesPerBlock > BlockMeanReader.mostProgressiveSamples,
+            planes.contains(where: { $0.size.width < planes[0].size.width || $0.size.height < planes[0].size.height })
+        {
+            throw unsupported("the colours of a progressive file would be too coarse")
+        }
+        #endif
         frame = new
     }
 }
@@ -262,6 +270,9 @@ extension BlockMeanReader {
         var isDC: Bool { if case .firstAC = self { false } else { true } }
     }
 
+    /// Samples along a side of a block of a progressive file, at most: ``lowCoefficients`` make 2.
+    static let mostProgressiveSamples = 2
+
     /// The AC coefficients a quarter is made of, by zigzag index.
     static let lowCoefficients: Set<Int> = [1, 2, 4]
 
@@ -273,8 +284,8 @@ extension BlockMeanReader {
         guard header.components.count == 1, header.spectralStart <= header.spectralEnd, header.spectralEnd <= 63 else {
             throw corrupt("scan header")
         }
-        guard scale == .quarter, header.spectralStart <= 4 else { return nil }
         let component = header.components[0].index
+        guard planes[component].perBlock == 2, header.spectralStart <= 4 else { return nil }
         guard progress[component].done >= progress[component].of else { throw corrupt("AC before DC") }
         return .firstAC(BlockMeanLoop.Band(first: header.spectralStart, last: header.spectralEnd))
     }
@@ -474,7 +485,7 @@ extension BlockMeanReader {
         switch kind {
         case .blocks where target != nil: loop.halves(&count, &reader, until: end)
         case .blocks: loop.blocks(&count, &reader, until: end)
-        case .firstDC: loop.firstDC(&count, &reader, until: end, side: scale.samplesPerBlock)
+        case .firstDC: loop.firstDC(&count, &reader, until: end)
         case .firstAC(let band): loop.firstAC(&count, &reader, until: end, band: band)
         }
     }

@@ -137,6 +137,7 @@ package struct ProgressiveJPEGScanner: Sendable {
         var reader = BlockMeanReader(
             ByteSource(bytes: bytes, name: name), scale: scale(frame), limits: limits, allowPartial: true,
             cancellation: cancellation)
+        reader.refinesColor = target != nil && request(frame).reduction < Double(2 * reader.scale.rawValue)
         let result: BlockMeanReader.Result
         do throws(ImageError) {
             result = try reader.decode()

@@ -76,6 +76,28 @@ import VitrineImaging
         }
     }
 
+    @Test(arguments: ["progressive", "progressive-restart", "progressive-separate-dc"])
+    func coloursOfAProgressiveFileAreNotSmallerThanTheResult(name: String) throws {
+        let size = PixelSize(width: 107, height: 77)
+        let image = try decoder.decode(JPEG.fixture(name), JPEG.request(size, target: PixelSize(width: 8, height: 6)))
+        let quarter = try decoder.decode(JPEG.fixture("sampling-2x2"), at: .quarter)
+        #expect(image.planes[0].extentWidth == 107.0 / 8)
+        for i in 1...2 {
+            #expect(image.planes[i].extentWidth == image.planes[0].extentWidth)
+            // Bits of later scans are missing.
+            #expect(JPEG.difference(image.planes[i], quarter.planes[i]) <= 12)
+        }
+        // At half the result, an eighth of the colour suffices again.
+        let small = try decoder.decode(JPEG.fixture(name), JPEG.request(size, target: PixelSize(width: 5, height: 4)))
+        #expect(small.planes[1].extentWidth == 107.0 / 16)
+        #if SystemCodecs
+        let error = JPEG.error {
+            _ = try decoder.decode(JPEG.fixture(name), JPEG.request(size, target: PixelSize(width: 15, height: 11)))
+        }
+        #expect(JPEG.isUnsupported(error), "the library has finer colour")
+        #endif
+    }
+
     @Test func quarterOfAProgressiveFileCutBehindItsMeansIsPartial() throws {
         let bytes = try Fixture.bytes("JPEG/progressive.jpg")
         let scans = (0..<bytes.count - 1).filter { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA }
