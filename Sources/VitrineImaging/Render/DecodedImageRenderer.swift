@@ -6,7 +6,7 @@ package enum DecodedImageRenderer {
     ///
     /// Samples are scaled in their own colour model, so that conversion and profile work on the small picture. The
     /// result is premultiplied if any pixel is not opaque. Ignores a profile that is malformed or for another colour
-    /// model than the samples.
+    /// model than the samples; one for grey holds for a picture in which everything is grey, however it is coded.
     ///
     /// - Parameters:
     ///   - size: Width and height in the stored orientation; the result has ``Orientation/upright(_:)`` of it.
@@ -66,6 +66,12 @@ private struct RenderJob {
 
     /// The picture in sRGB, not yet upright.
     func run() throws(ImageError) -> Image {
+        let image = try convert()
+        guard decoded.model != .gray, let levels = profile(.gray)?.grayLevels else { return image }
+        return image.withGrays(levels) ?? image
+    }
+
+    private func convert() throws(ImageError) -> Image {
         try checkPlanes()
         switch decoded.model {
         case .gray: return try gray()
@@ -102,12 +108,6 @@ private struct RenderJob {
             (0..<plane.height).allSatisfy { y in
                 var all: UInt8 = 255
                 for x in (y * plane.bytesPerRow)..<(y * plane.bytesPerRow + plane.width) { all &= bytes[x] }
-        let image = try convert()
-        guard decoded.model != .gray, let levels = profile(.gray)?.grayLevels else { return image }
-        return image.withGrays(levels) ?? image
-    }
-
-    private func convert() throws(ImageError) -> Image {
                 return all == 255
             }
         }

@@ -44,6 +44,33 @@ struct DecodedImageRendererTests {
         }
     }
 
+    /// HEIC and AVIF code grey as three channels, with the profile of the grey.
+    @Test func greyProfileHoldsForGreyInAnyColourModel() throws {
+        let profile = try Fixture.bytes("render/gray18.icc")
+        let levels = try #require(ColorProfile(profile)?.grayLevels)
+        let size = PixelSize(width: 12, height: 8)
+        let models: [([UInt8], DecodedImage.Model, DecodedImage.Alpha)] = [
+            ([64], .gray, .none), ([64, 64, 64], .rgb, .none), ([64, 64, 64, 255], .rgb, .straight),
+            ([65, 64, 62], .rgb, .none),
+        ]
+        for (pixel, model, alpha) in models {
+            var image = solid(pixel, model, alpha: alpha)
+            image.colorProfile = profile
+            #expect(try render(image, size)[3, 3] == Color(white: levels[64]), "\(pixel)")
+        }
+        let planes = [64, 128, 128].map { level in makePlane(12, 8, 1) { _, _, _ in level } }
+        var coded = DecodedImage(planes: planes, model: .yCbCr(.bt601, fullRange: true))
+        coded.colorProfile = profile
+        #expect(try render(coded, size)[3, 3] == Color(white: levels[64]))
+        var colored = solid([200, 64, 10], .rgb)
+        colored.colorProfile = profile
+        #expect(try render(colored, size)[3, 3] == Color(red: 200, green: 64, blue: 10))
+        var half = solid([64, 64, 64, 128], .rgb, alpha: .straight)
+        half.colorProfile = profile
+        let pixel = try render(half, size)[3, 3]
+        #expect(pixel.alpha == 128 && abs(Int(pixel.green) - Int(levels[64])) <= 2)
+    }
+
     @Test func videoRangesReachBlackAndWhite() throws {
         for matrix in [DecodedImage.Matrix.bt601, .bt709, .bt2020] {
             for (luma, level) in [(16, 0), (235, 255), (0, 0), (255, 255)] as [(UInt8, UInt8)] {
