@@ -78,6 +78,8 @@ cjpeg_status cjpeg_decoder_next_rows(cjpeg_decoder *decoder, uint8_t *rows, size
 // Whether data was missing or damaged; the rest has been filled in.
 int cjpeg_decoder_is_truncated(const cjpeg_decoder *decoder);
 int cjpeg_decoder_is_damaged(const cjpeg_decoder *decoder);
+// Rows of the picture at full size, from the top, that the data of a truncated file reaches; all rows of others.
+uint32_t cjpeg_decoder_filled_rows(const cjpeg_decoder *decoder);
 // The library's last word, in English; empty if it said nothing.
 const char *cjpeg_decoder_message(const cjpeg_decoder *decoder);
 

@@ -147,6 +147,8 @@ private final class GIFFrames: FrameDecoding {
     /// The canvas before the last frame, if that frame restores it.
     private var saved: PixelStorage?
     private var last: GIFFrame?
+    /// Whether pixels of a frame so far were missing, which may be transparent.
+    private var isPartial = false
 
     init(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) {
         try request.limits.check(request.info, source: source)
@@ -175,13 +177,13 @@ private final class GIFFrames: FrameDecoding {
         saved = frame.disposal == .restore
             ? PixelStorage(copying: UnsafeRawBufferPointer(canvas.storage.bytes)) : nil
         request.cancellation = cancellation
-        _ = try GIFDecoder.paint(frame, on: canvas, reader, request)
+        if try !GIFDecoder.paint(frame, on: canvas, reader, request) { isPartial = true }
         last = frame
         return true
     }
 
     func samples(_ cancellation: CancellationToken) throws(ImageError) -> DecodedImage {
-        var image = GIFDecoder.image(canvas, request, isPartial: false)
+        var image = GIFDecoder.image(canvas, request, isPartial: isPartial)
         if image.planes[0].storage === canvas.storage { image.planes[0] = image.planes[0].copied() }
         return image
     }

@@ -137,9 +137,13 @@ package struct LibJPEGDecoder: ImageDecoding {
             if isTruncated { throw .truncated(input: source.name) }
             if isDamaged { throw .corrupt(input: source.name, reason: String(cString: cjpeg_decoder_message(decoder))) }
         }
+        let filled = Int(cjpeg_decoder_filled_rows(decoder))
+        guard filled > 0 else { throw .truncated(input: source.name) }
         var image = DecodedImage(
             planes: planes, model: model(layout, header), isPartial: isTruncated || isDamaged)
         image.region = shown
+        let (top, height) = shown.map { ($0.y, $0.size.height) } ?? (0, size.height)
+        image.filledHeight = max(0, min(1, Double(filled - top) / Double(height)))
         return image
     }
 

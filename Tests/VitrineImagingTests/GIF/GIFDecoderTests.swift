@@ -1,4 +1,5 @@
 import Testing
+import VitrineCore
 import VitrineImaging
 
 /// Frames against digests of the same frames composed by Pillow 13.0 (Fixtures/GIF/make.py prints them).
@@ -47,6 +48,23 @@ struct GIFDecoderTests {
             #expect(GIFSamples.digest(decoded) == digest, "frame \(page)")
             #expect(!decoded.isPartial)
         }
+    }
+
+    /// Opaque frames whose disposal leaves a hole (`restore-first.gif`: the first frame restores the empty canvas;
+    /// `clear-later.gif`: the second is cleared).
+    @Test(arguments: [("restore-first.gif", 1, 3, 3), ("clear-later.gif", 2, 0, 0)])
+    func pixelsThatAreClearedOrRestoredAreTransparent(name: String, page: Int, x: Int, y: Int) throws {
+        let source = try ByteSource(.file(Fixture.path("GIF/" + name)))
+        let info = try ImageInfo(reading: source)
+        #expect(info.hasAlpha)
+        let frame = try GIFDecoder().decode(source, DecodeRequest(info: info, target: nil, page: page))
+        let at = (y * 4 + x) * 4
+        #expect(GIFSamples.rgba(frame)[at..<(at + 4)].elementsEqual([0, 0, 0, 0]))
+        let played = try GIFDecoder().frames(of: source, DecodeRequest(info: info, target: nil))
+        for _ in 0...page { #expect(try played.advance(CancellationToken())) }
+        #expect(GIFSamples.rgba(try played.samples(CancellationToken())) == GIFSamples.rgba(frame))
+        let first = try GIFDecoder().decode(source, DecodeRequest(info: info, target: nil))
+        #expect(stride(from: 3, to: 64, by: 4).allSatisfy { GIFSamples.rgba(first)[$0] == 255 })
     }
 
     @Test func meansOfBlocksAgreeWithTheFullPicture() throws {
