@@ -176,7 +176,8 @@ let package = Package(
         .executableTarget(
             name: "VitrineWorker",
             dependencies: [
-                "VitrineImaging", "CVitrineVips", "CVitrineJXL", "CVitrineRaw", "CVitrineArchive", "CVitrineSandbox",
+                "VitrineImaging", "CVitrineVips", "CVitrineJP2", "CVitrineTIFF", "CVitrineJXL", "CVitrineRaw",
+                "CVitrineArchive", "CVitrineSandbox",
             ],
             swiftSettings: swift),
         // A program of its own, as poppler is under the GPL: nothing else may depend on CVitrinePoppler.
@@ -214,6 +215,12 @@ let package = Package(
                 .linkedLibrary("vips"), .linkedLibrary("gio-2.0"), .linkedLibrary("gobject-2.0"),
                 .linkedLibrary("glib-2.0"),
             ]),
+        .target(
+            name: "CVitrineJP2", dependencies: system("OpenJPEG"), cSettings: fastC,
+            linkerSettings: [.linkedLibrary("openjp2")]),
+        .target(
+            name: "CVitrineTIFF", dependencies: system("TIFF"), cSettings: fastC,
+            linkerSettings: [.linkedLibrary("tiff")]),
         .target(
             name: "CVitrineJXL", dependencies: system("JXL"), cSettings: fastC,
             linkerSettings: [.linkedLibrary("jxl")]),
@@ -284,6 +291,7 @@ let package = Package(
             name: "VitrineImagingTests",
             dependencies: [
                 "VitrineImaging", "CVitrinePixels", "VitrineWorker", "VitrineVideo", "TestSupport", "WorkerTestHost",
+                "VitrineFuzz",
             ],
             resources: [.copy("Fixtures")], swiftSettings: swift),
         .testTarget(
@@ -343,6 +351,8 @@ if findsLibraries {
         ("WebP", "libwebpmux", "libwebp-dev", "webp"),
         ("AVIF", "libavif", "libavif-dev", "libavif"),
         ("Vips", "vips", "libvips-dev", "vips"),
+        ("OpenJPEG", "libopenjp2", "libopenjp2-7-dev", "openjpeg"),
+        ("TIFF", "libtiff-4", "libtiff-dev", "libtiff"),
         ("JXL", "libjxl", "libjxl-dev", "jpeg-xl"),
         ("Archive", "libarchive", "libarchive-dev", "libarchive"),
         ("Poppler", "poppler-glib", "libpoppler-glib-dev", "poppler"),

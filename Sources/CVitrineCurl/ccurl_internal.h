@@ -17,6 +17,7 @@ struct ccurl_transfer {
     void *context;
     uint8_t *head;              // the header that is arriving
     size_t head_count, head_capacity;
+    int socket;                 // the one that was watched last; -1 for none
     int fields, interims;
     int status, version;
     int head_is_done, header_too_large, head_is_wrong;
@@ -34,6 +35,7 @@ typedef struct {
     uint8_t is_ours;            // closed by close_socket() only, which nothing passes by
     uint8_t is_registered;
     uint8_t wanted, told;       // CURL_POLL_IN and so on; 0 for nothing
+    uint8_t is_between;         // of HTTP/1 and between two responses, where the server has nothing to say
 } ccurl_socket;
 
 struct ccurl_loop {

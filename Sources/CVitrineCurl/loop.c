@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,8 +20,7 @@ unsigned ccurl_version(void) {
 unsigned ccurl_features(void) {
     if (ccurl_missing()) return 0;
     int features = curl_version_info(CURLVERSION_NOW)->features;
-    return (features & CURL_VERSION_HTTP2 ? 1u : 0u) | (features & CURL_VERSION_BROTLI ? 2u : 0u)
-        | (features & CURL_VERSION_ZSTD ? 4u : 0u);
+    return features & CURL_VERSION_HTTP2 ? 1u : 0u;
 }
 
 int64_t ccurl_now(void) {
@@ -64,12 +64,15 @@ static void untell(ccurl_loop *loop, int number, ccurl_socket *socket) {
 // Between two requests a connection is not watched, which the kernel is not told unless something happens: most are
 // used again before.
 static int watch(CURL *easy, curl_socket_t number, int what, void *context, void *socket_context) {
-    (void)easy;
     (void)socket_context;
+    ccurl_transfer *transfer = NULL;
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&transfer);
+    if (transfer && what != CURL_POLL_REMOVE) transfer->socket = number;
     ccurl_loop *loop = context;
     ccurl_socket *socket = ccurl_loop_socket(loop, number);
     if (!socket) return -1;
     socket->wanted = what == CURL_POLL_REMOVE ? 0 : (uint8_t)what;
+    if (socket->wanted) socket->is_between = 0;
     if (socket->wanted == 0) {
         if (!socket->is_ours) untell(loop, number, socket);
     } else if (!socket->is_ours || !socket->is_registered || socket->told != socket->wanted) {
@@ -84,6 +87,10 @@ static void handle(ccurl_loop *loop, const struct epoll_event *event) {
     if (!socket) return;
     if (socket->wanted == 0) {
         untell(loop, number, socket);
+        // Bytes behind a body, or the server's end. The next request on the connection would take the bytes for its
+        // answer, so nothing is sent or received on it any more: libcurl then uses another one.
+        // A transfer that is paused does not watch its connection either, and is not between two responses.
+        if (socket->is_ours && socket->is_between) shutdown(number, SHUT_RDWR);
         return;
     }
     if (event->events & EPOLLIN) mask |= CURL_CSELECT_IN;
@@ -194,6 +201,8 @@ static void finish(ccurl_loop *loop) {
         int result = ccurl_result(transfer, code);
         char text[CURL_ERROR_SIZE];
         describe(transfer, code, text, sizeof text);
+        ccurl_socket *socket = code == CURLE_OK ? ccurl_loop_socket(loop, transfer->socket) : NULL;
+        if (socket && !socket->wanted) socket->is_between = transfer->version > 0 && transfer->version < 20;
         detach(transfer);
         loop->callbacks.done(context, result, text);
     }

@@ -137,6 +137,7 @@ ccurl_transfer *ccurl_transfer_create(ccurl_loop *loop) {
     ccurl_transfer *transfer = calloc(1, sizeof *transfer);
     if (!transfer) return NULL;
     transfer->loop = loop;
+    transfer->socket = -1;
     transfer->easy = curl_easy_init();
     if (transfer->easy) return transfer;
     free(transfer);
@@ -154,6 +155,7 @@ void ccurl_transfer_destroy(ccurl_transfer *transfer) {
 
 void ccurl_transfer_clear(ccurl_transfer *transfer) {
     transfer->context = NULL;
+    transfer->socket = -1;
     transfer->head_count = 0;
     transfer->fields = transfer->interims = transfer->status = transfer->version = 0;
     transfer->head_is_done = transfer->header_too_large = transfer->head_is_wrong = 0;
@@ -174,6 +176,8 @@ static int set_common_options(ccurl_transfer *transfer) {
     failed |= curl_easy_setopt(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
     failed |= curl_easy_setopt(easy, CURLOPT_HTTP09_ALLOWED, 0L);
     failed |= curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    // ccurl_decode() does it, which knows the end of a body.
+    failed |= curl_easy_setopt(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L);
     failed |= curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     failed |= curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
     failed |= curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
@@ -260,6 +264,14 @@ static int set_method(CURL *easy, const ccurl_request *request) {
     return !failed;
 }
 
+static const char *accepted_codings(void) {
+    static const char *const lists[] = {
+        "identity", "gzip, deflate", "br", "gzip, deflate, br", "zstd", "gzip, deflate, zstd", "br, zstd",
+        "gzip, deflate, br, zstd",
+    };
+    return lists[ccurl_codings() & 7];
+}
+
 int ccurl_transfer_prepare(ccurl_transfer *transfer, const ccurl_request *request) {
     CURL *easy = transfer->easy;
     if (is_same(transfer, request)) return curl_easy_setopt(easy, CURLOPT_URL, request->url) == CURLE_OK;
@@ -279,8 +291,7 @@ int ccurl_transfer_prepare(ccurl_transfer *transfer, const ccurl_request *reques
     failed |= curl_easy_setopt(
         easy, CURLOPT_CONNECTTIMEOUT_MS, request->connect_timeout > 0 ? request->connect_timeout : 0x7FFFFFFFL);
     failed |= curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, request->total_timeout);
-    // An empty list is all that the library can undo.
-    if (request->decodes) failed |= curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
+    if (request->decodes) failed |= curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, accepted_codings());
     if (failed || !set_method(easy, request) || !set_headers(transfer, request->headers)) return 0;
     free(transfer->proxy);
     transfer->proxy = strdup(request->proxy);

@@ -8,6 +8,7 @@ struct cffmpeg_video {
     int64_t size, position;
     bool read_behind_end; // something was looked for where the file has ended
     int64_t deadline;     // milliseconds of the monotonic clock; 0 for none
+    int64_t work_deadline; // milliseconds of processor time of the process
     int64_t max_pixels;
     AVIOContext *io;
     AVFormatContext *format;

@@ -12,7 +12,9 @@
 // Functions of colour profiles took the pixel format, without a use, until libjxl 0.9.
 #if JPEGXL_NUMERIC_VERSION >= JPEGXL_COMPUTE_NUMERIC_VERSION(0, 9, 0)
 #define PROFILE_OF(j) JXL_COLOR_PROFILE_TARGET_DATA
+#define ORIGINAL_PROFILE_OF(j) JXL_COLOR_PROFILE_TARGET_ORIGINAL
 #else
+#define ORIGINAL_PROFILE_OF(j) &(j)->format, JXL_COLOR_PROFILE_TARGET_ORIGINAL
 #define PROFILE_OF(j) &(j)->format, JXL_COLOR_PROFILE_TARGET_DATA
 #endif
 
@@ -26,14 +28,36 @@ typedef struct {
     cjxl_picture *out;
     JxlBasicInfo info;
     JxlPixelFormat format;
-    uint32_t *sums;   // of each block and channel; colours weighted by alpha
+    uint64_t *sums;   // of each block and channel; colours weighted by alpha
     uint8_t *whole;   // every pixel, where it is needed in one piece
     bool has_alpha, is_sampled;
 } job;
 
+// The same for words.
+static void take_words(job *j, size_t x, size_t y, size_t count, const uint16_t *p) {
+    size_t channels = j->format.num_channels, factor = (size_t)j->out->factor, width = (size_t)j->out->width;
+    if (y >= j->info.ysize || x >= j->info.xsize) return;
+    if (count > j->info.xsize - x) count = j->info.xsize - x;
+    if (factor == 1) {
+        memcpy(j->out->pixels + (y * width + x) * channels * 2, p, count * channels * 2);
+        return;
+    }
+    size_t colors = channels - j->has_alpha;
+    for (size_t end = x + count; x < end; x++, p += channels) {
+        uint64_t *block = j->sums + ((y / factor) * width + x / factor) * channels;
+        uint64_t alpha = j->has_alpha && !j->out->is_premultiplied ? p[colors] : 65535;
+        for (size_t c = 0; c < colors; c++) block[c] += (p[c] * alpha + 32767) / 65535;
+        if (j->has_alpha) block[colors] += p[colors];
+    }
+}
+
 // Adds a run of pixels to the blocks they fall into, or stores them. Runs come in any order.
 static void take(void *user, size_t x, size_t y, size_t count, const void *pixels) {
     job *j = user;
+    if (j->out->is_deep) {
+        take_words(j, x, y, count, pixels);
+        return;
+    }
     const uint8_t *p = pixels;
     size_t channels = j->format.num_channels, factor = (size_t)j->out->factor, width = (size_t)j->out->width;
     if (y >= j->info.ysize || x >= j->info.xsize) return;
@@ -42,7 +66,7 @@ static void take(void *user, size_t x, size_t y, size_t count, const void *pixel
         memcpy(j->out->pixels + (y * width + x) * channels, p, count * channels);
         return;
     }
-    uint32_t *row = j->sums + (y / factor) * width * channels;
+    uint64_t *row = j->sums + (y / factor) * width * channels;
     size_t colors = channels - j->has_alpha, end = x + count;
     while (x < end) {
         size_t block = x / factor, stop = (block + 1) * factor < end ? (block + 1) * factor : end;
@@ -70,8 +94,10 @@ static void take(void *user, size_t x, size_t y, size_t count, const void *pixel
 // Memory for the picture, and for the sums of its blocks.
 static cjxl_status reserve(job *j) {
     cjxl_picture *out = j->out;
+    size_t bytes = out->is_deep ? 2 : 1;
+    out->count = (size_t)out->width * (size_t)out->height * (size_t)out->channels * bytes;
     out->pixels = calloc(out->count, 1);
-    if (out->factor > 1) j->sums = calloc(out->count, sizeof *j->sums);
+    if (out->factor > 1) j->sums = calloc(out->count / bytes, sizeof *j->sums);
     return out->pixels && (out->factor == 1 || j->sums) ? CJXL_OK : CJXL_MEMORY;
 }
 
@@ -95,6 +121,7 @@ static cjxl_status prepare(job *j, JxlDecoder *decoder) {
     j->has_alpha = j->info.alpha_bits > 0;
     j->format.num_channels = j->info.num_color_channels + j->has_alpha;
     j->format.data_type = JXL_TYPE_UINT8;
+    j->format.endianness = JXL_NATIVE_ENDIAN;
     out->factor = 1;
     if (q->width > 0 && q->height > 0) {
         double x = (double)width / (double)q->width, y = (double)height / (double)q->height;
@@ -108,12 +135,39 @@ static cjxl_status prepare(job *j, JxlDecoder *decoder) {
     out->extent_width = (double)width / out->factor;
     out->extent_height = (double)height / out->factor;
     out->is_premultiplied = j->has_alpha && j->info.alpha_premultiplied;
-    out->count = (size_t)out->width * (size_t)out->height * (size_t)out->channels;
-    return reserve(j);
+    return CJXL_OK;
+}
+
+// Whether the picture has high dynamic range, whose samples stay as they are encoded: the library would cut their
+// highlights off. 8 bits would be too few for them.
+static bool keeps_high_range(job *j, JxlDecoder *decoder) {
+    JxlColorEncoding color;
+    if (JxlDecoderGetColorAsEncodedProfile(decoder, ORIGINAL_PROFILE_OF(j), &color) != JXL_DEC_SUCCESS ||
+        color.white_point != JXL_WHITE_POINT_D65 ||
+        (color.transfer_function != JXL_TRANSFER_FUNCTION_PQ && color.transfer_function != JXL_TRANSFER_FUNCTION_HLG))
+        return false;
+    JxlTransferFunction transfer = color.transfer_function;
+    bool is_gray = color.color_space == JXL_COLOR_SPACE_GRAY;
+    if (!is_gray && color.primaries != JXL_PRIMARIES_SRGB && color.primaries != JXL_PRIMARIES_2100 &&
+        color.primaries != JXL_PRIMARIES_P3)
+        return false;
+    if (!j->info.uses_original_profile) {
+        JxlDecoderSetPreferredColorProfile(decoder, &color);
+        if (JxlDecoderGetColorAsEncodedProfile(decoder, PROFILE_OF(j), &color) != JXL_DEC_SUCCESS ||
+            color.transfer_function != transfer)
+            return false;
+    }
+    j->out->is_deep = true;
+    j->format.data_type = JXL_TYPE_UINT16;
+    j->out->transfer = transfer == JXL_TRANSFER_FUNCTION_PQ ? 16 : 18;
+    j->out->primaries = is_gray || color.primaries == JXL_PRIMARIES_2100 ? 9
+        : color.primaries == JXL_PRIMARIES_P3 ? 12 : 1;
+    return true;
 }
 
 // Asks for sRGB; where the library cannot, keeps the profile.
 static void choose_color(job *j, JxlDecoder *decoder) {
+    if (keeps_high_range(j, decoder)) return;
     JxlColorEncoding color;
     memset(&color, 0, sizeof color);
     color.color_space = j->info.num_color_channels == 1 ? JXL_COLOR_SPACE_GRAY : JXL_COLOR_SPACE_RGB;
@@ -144,7 +198,7 @@ static void choose_color(job *j, JxlDecoder *decoder) {
 static cjxl_status whole_buffer(job *j, JxlDecoder *decoder) {
     size_t size = 0;
     if (JxlDecoderImageOutBufferSize(decoder, &j->format, &size) != JXL_DEC_SUCCESS ||
-        size != (size_t)j->info.xsize * j->info.ysize * j->format.num_channels)
+        size != (size_t)j->info.xsize * j->info.ysize * j->format.num_channels * (j->out->is_deep ? 2 : 1))
         return CJXL_FAILED;
     j->whole = calloc(size, 1);
     if (!j->whole) return CJXL_MEMORY;
@@ -159,7 +213,11 @@ static cjxl_status run(job *j, JxlDecoder *decoder) {
             if (JxlDecoderGetBasicInfo(decoder, &j->info) != JXL_DEC_SUCCESS) return CJXL_CORRUPT;
             status = prepare(j, decoder);
             break;
-        case JXL_DEC_COLOR_ENCODING: choose_color(j, decoder); break;
+        case JXL_DEC_COLOR_ENCODING:
+            choose_color(j, decoder);
+            // The first frame's; those of an animation have their memory before.
+            if (!j->out->pixels) status = reserve(j);
+            break;
         case JXL_DEC_NEED_IMAGE_OUT_BUFFER:
             if (!j->out->pixels) return CJXL_CORRUPT;
             if (j->request->allow_partial) status = whole_buffer(j, decoder);
@@ -188,7 +246,11 @@ static void divide(job *j) {
             size_t columns = j->info.xsize - x * factor < factor ? j->info.xsize - x * factor : factor;
             uint32_t n = (uint32_t)(rows * columns);
             size_t i = (y * (size_t)out->width + x) * channels;
-            for (size_t c = 0; c < channels; c++) out->pixels[i + c] = (uint8_t)((j->sums[i + c] + n / 2) / n);
+            for (size_t c = 0; c < channels; c++) {
+                uint64_t mean = (j->sums[i + c] + n / 2) / n;
+                if (out->is_deep) ((uint16_t *)out->pixels)[i + c] = (uint16_t)mean;
+                else out->pixels[i + c] = (uint8_t)mean;
+            }
         }
     }
     if (j->has_alpha) out->is_premultiplied = true;
@@ -212,7 +274,7 @@ cjxl_status cjxl_decode(const uint8_t *bytes, size_t count, const cjxl_request *
         status = run(&j, decoder);
     }
     if (!status && j.whole) {
-        size_t stride = (size_t)j.info.xsize * j.format.num_channels;
+        size_t stride = (size_t)j.info.xsize * j.format.num_channels * (out->is_deep ? 2 : 1);
         for (size_t y = 0; y < j.info.ysize; y++) take(&j, 0, y, j.info.xsize, j.whole + y * stride);
     }
     if (!status && j.sums) divide(&j);

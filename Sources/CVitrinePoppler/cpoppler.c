@@ -100,16 +100,27 @@ bool cpoppler_title(cpoppler_document *document, char *text, size_t size) {
     return text[0] != 0;
 }
 
-// cairo's pixels are native 32-bit words: alpha, red, green, blue from the highest byte down.
-static void unpack(const unsigned char *row, int32_t width, bool opaque, uint8_t *to) {
-    for (int32_t x = 0; x < width; x++) {
+static uint8_t multiplied(unsigned a, unsigned b) { return (uint8_t)((a * b + 127) / 255); }
+
+static uint8_t sum(unsigned a, unsigned b) { return a + b > 255 ? 255 : (uint8_t)(a + b); }
+
+// Puts paper behind a row of cairo's pixels: native 32-bit words of alpha, red, green and blue from the highest byte
+// down, with alpha multiplied in. A page is a group of its own, which begins transparent (ISO 32000-1, 11.4.7): its
+// colours are blended with each other, but not with the paper. cairo would not paint on a surface on which something
+// has failed.
+static void unpack(const unsigned char *row, const cpoppler_drawing *drawing, uint8_t *to) {
+    bool opaque = drawing->alpha == 255;
+    uint8_t paper[4] = {multiplied(drawing->red, drawing->alpha), multiplied(drawing->green, drawing->alpha),
+                        multiplied(drawing->blue, drawing->alpha), drawing->alpha};
+    for (int32_t x = 0; x < drawing->width; x++) {
         uint32_t pixel;
         memcpy(&pixel, row + 4 * (size_t)x, 4);
+        unsigned free = 255 - (pixel >> 24);
         uint8_t *out = to + (opaque ? 3 : 4) * (size_t)x;
-        out[0] = (uint8_t)(pixel >> 16);
-        out[1] = (uint8_t)(pixel >> 8);
-        out[2] = (uint8_t)pixel;
-        if (!opaque) out[3] = (uint8_t)(pixel >> 24);
+        out[0] = sum(pixel >> 16 & 255, multiplied(paper[0], free));
+        out[1] = sum(pixel >> 8 & 255, multiplied(paper[1], free));
+        out[2] = sum(pixel & 255, multiplied(paper[2], free));
+        if (!opaque) out[3] = sum(pixel >> 24, multiplied(paper[3], free));
     }
 }
 
@@ -128,36 +139,30 @@ static cairo_status_t draw(PopplerPage *page, const cpoppler_drawing *drawing, c
     double width = 0, height = 0;
     poppler_page_get_size(page, &width, &height);
     cairo_t *context = cairo_create(surface);
-    if (drawing->alpha) {
-        cairo_set_source_rgba(context, drawing->red / 255.0, drawing->green / 255.0, drawing->blue / 255.0,
-                              drawing->alpha / 255.0);
-        cairo_paint(context);
-    }
     set_fonts(context);
     cairo_scale(context, drawing->width / width, drawing->height / height);
     poppler_page_render(page, context);
     cairo_status_t status = cairo_status(context);
     cairo_destroy(context);
-    cairo_surface_flush(surface);
-    return status == CAIRO_STATUS_SUCCESS ? cairo_surface_status(surface) : status;
+    return status;
 }
 
 cpoppler_status cpoppler_draw(cpoppler_document *document, const cpoppler_drawing *drawing, uint8_t *pixels) {
     PopplerPage *page = page_at(document, drawing->page);
     if (!page) return CPOPPLER_NO_PAGE;
-    bool opaque = drawing->alpha == 255;
-    cairo_surface_t *surface = cairo_image_surface_create(
-        opaque ? CAIRO_FORMAT_RGB24 : CAIRO_FORMAT_ARGB32, drawing->width, drawing->height);
-    cairo_status_t status = cairo_surface_status(surface);
-    if (status == CAIRO_STATUS_SUCCESS) status = draw(page, drawing, surface);
+    size_t length = (size_t)drawing->width * (drawing->alpha == 255 ? 3 : 4);
+    cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_ARGB32, drawing->width, drawing->height);
+    bool drawn = cairo_surface_status(surface) == CAIRO_STATUS_SUCCESS;
+    // What a damaged page leaves behind is drawn as far as it went, but not without memory. A size that is too large
+    // for cairo is that of something on the page.
+    if (drawn) drawn = draw(page, drawing, surface) != CAIRO_STATUS_NO_MEMORY;
     g_object_unref(page);
+    cairo_surface_flush(surface);
     const unsigned char *rows = cairo_image_surface_get_data(surface);
     int stride = cairo_image_surface_get_stride(surface);
-    // What a damaged page leaves behind is drawn as far as it went, but not without memory.
-    bool drawn = rows && status != CAIRO_STATUS_NO_MEMORY && status != CAIRO_STATUS_INVALID_SIZE;
+    drawn = drawn && rows;
     for (int32_t y = 0; drawn && y < drawing->height; y++)
-        unpack(rows + (size_t)y * (size_t)stride, drawing->width, opaque,
-               pixels + (size_t)y * (size_t)drawing->width * (opaque ? 3 : 4));
+        unpack(rows + (size_t)y * (size_t)stride, drawing, pixels + (size_t)y * length);
     cairo_surface_destroy(surface);
     return drawn ? CPOPPLER_OK : CPOPPLER_MEMORY;
 }

@@ -286,6 +286,13 @@ int csandbox_limit(csandbox_process process, csandbox_limits most, csandbox_limi
     return e;
 }
 
+int64_t csandbox_processor_time(csandbox_process process) {
+    clockid_t clock;
+    struct timespec used;
+    if (clock_getcpuclockid(process.pid, &clock) || clock_gettime(clock, &used)) return -1;
+    return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
+}
+
 void csandbox_forget(csandbox_process process) {
     csandbox_list_remove(process);
     if (process.pidfd >= 0) close(process.pidfd);
@@ -417,6 +424,7 @@ int csandbox_limit(csandbox_process p, csandbox_limits m, csandbox_limits w, csa
     (void)p; (void)m; (void)w; (void)c;
     return ENOSYS;
 }
+int64_t csandbox_processor_time(csandbox_process p) { (void)p; return -1; }
 void csandbox_forget(csandbox_process p) { (void)p; }
 void csandbox_close_from(int first) { (void)first; }
 int csandbox_catch_termination(int *fd) { *fd = -1; return ENOSYS; }

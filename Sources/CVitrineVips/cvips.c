@@ -10,12 +10,24 @@
 // How much finer than the target a reduced picture must be, so that the final scaling still has something to filter.
 #define MARGIN 1.5
 
+// A library that logs at these levels has found a defect in itself or in its caller: a failed g_return_if_fail(), the
+// wrong type of an object. What it does next is not defined.
+static gint has_failed_check;
+
+static void note_level(GLogLevelFlags level) {
+    if (level & (G_LOG_LEVEL_ERROR | G_LOG_LEVEL_CRITICAL)) g_atomic_int_set(&has_failed_check, 1);
+}
+
+bool cvips_has_failed_check(void) { return g_atomic_int_get(&has_failed_check); }
+
 static void ignore_log(const char *domain, GLogLevelFlags level, const char *text, void *user) {
-    (void)domain; (void)level; (void)text; (void)user;
+    (void)domain; (void)text; (void)user;
+    note_level(level);
 }
 
 static GLogWriterOutput ignore_structured_log(GLogLevelFlags level, const GLogField *fields, gsize count, gpointer user) {
-    (void)level; (void)fields; (void)count; (void)user;
+    (void)fields; (void)count; (void)user;
+    note_level(level);
     return G_LOG_WRITER_HANDLED;
 }
 
@@ -33,7 +45,6 @@ cvips_status cvips_start(void) {
     vips_cache_set_max_files(0);
     vips_block_untrusted_set(TRUE);
     vips_operation_block_set("VipsForeignLoadSvg", FALSE);
-    vips_operation_block_set("VipsForeignLoadJp2k", FALSE);
     return CVIPS_OK;
 }
 
@@ -98,7 +109,6 @@ static VipsImage *load(const job *j, level l) {
             ? vips_heifload_buffer(b, n, &image, "page", l.page, "thumbnail", l.thumbnail, COMMON, NULL)
             : vips_heifload_buffer(b, n, &image, "thumbnail", l.thumbnail, COMMON, NULL);
         break;
-    case CVIPS_JP2: r = vips_jp2kload_buffer(b, n, &image, "page", l.page, COMMON, NULL); break;
     case CVIPS_SVG: r = vips_svgload_buffer(b, n, &image, "scale", l.scale, COMMON, NULL); break;
     }
 #undef COMMON
@@ -199,12 +209,6 @@ static level choose(const job *j, VipsImage *whole, level first) {
     switch (q->format) {
     case CVIPS_JPEG: l.shrink = f >= 8 * MARGIN ? 8 : f >= 4 * MARGIN ? 4 : 2; break;
     case CVIPS_WEBP: l.scale = 2 / f; break;
-    case CVIPS_JP2: {
-        // "Pages" are resolutions, each half of the one before.
-        int levels = vips_image_get_n_pages(whole);
-        for (l.page = 0; l.page + 1 < levels && f >= 2 * MARGIN; f /= 2) l.page++;
-        break;
-    }
     case CVIPS_TIFF: return tiff_level(j, whole, first);
     default: break;
     }
@@ -235,12 +239,13 @@ static int shrink(VipsImage **image, cvips_picture *out, int factor) {
     return replace(image, vips_shrink(*image, &t, factor, factor, "ceil", TRUE, NULL), t);
 }
 
-// To 8 bits and at most 4 channels of grey, RGB or CMYK.
-static int convert(VipsImage **image, cvips_picture *out, cvips_format format) {
+// To 8 bits, or 16 bits if `keep_depth`, and at most 4 channels of grey, RGB or CMYK.
+static int convert(VipsImage **image, cvips_picture *out, bool keep_depth) {
     VipsImage *t = NULL;
     VipsInterpretation type = vips_image_guess_interpretation(*image);
     gboolean is_deep = type == VIPS_INTERPRETATION_RGB16 || type == VIPS_INTERPRETATION_GREY16 ||
         (*image)->BandFmt == VIPS_FORMAT_USHORT;
+    keep_depth = keep_depth && type != VIPS_INTERPRETATION_CMYK;
     gboolean is_plain = type == VIPS_INTERPRETATION_sRGB || type == VIPS_INTERPRETATION_RGB ||
         type == VIPS_INTERPRETATION_B_W || type == VIPS_INTERPRETATION_CMYK ||
         type == VIPS_INTERPRETATION_MULTIBAND || type == VIPS_INTERPRETATION_HISTOGRAM;
@@ -249,12 +254,14 @@ static int convert(VipsImage **image, cvips_picture *out, cvips_format format) {
         out->is_srgb = true;
         type = VIPS_INTERPRETATION_sRGB;
     } else if (is_deep) {
-        // Samples span 16 bits, but JPEG 2000 has them as they are in the file.
-        int bits = format == CVIPS_JP2 ? metadata_int(*image, "bits-per-sample") : 16;
-        double scale = 255.0 / (bits > 8 && bits < 16 ? (1 << bits) - 1 : 65535), half = 0.5; // cut off, so: rounded
-        if (replace(image, vips_linear(*image, &t, &scale, &half, 1, "uchar", TRUE, NULL), t)) return -1;
+        double scale = keep_depth ? 1 : 255.0 / 65535, half = 0.5; // cut off, so: rounded
+        if (replace(image, vips_linear(*image, &t, &scale, &half, 1, "uchar", !keep_depth, NULL), t)) return -1;
+        out->is_deep = keep_depth;
+        if (keep_depth && replace(image, vips_cast(*image, &t, VIPS_FORMAT_USHORT, NULL), t)) return -1;
     }
-    if ((*image)->BandFmt == VIPS_FORMAT_FLOAT || (*image)->BandFmt == VIPS_FORMAT_DOUBLE) {
+    if (out->is_deep) {
+        // Nothing is left to do.
+    } else if ((*image)->BandFmt == VIPS_FORMAT_FLOAT || (*image)->BandFmt == VIPS_FORMAT_DOUBLE) {
         // A cast cuts off; premultiplied colours and averages are to be rounded.
         double one = 1, half = 0.5;
         if (replace(image, vips_linear(*image, &t, &one, &half, 1, "uchar", TRUE, NULL), t)) return -1;
@@ -302,7 +309,7 @@ static int unturn(VipsImage **image, cvips_picture *out, int orientation) {
 // Leaves the part that is wanted, so that other tiles and strips are not decoded. `image` may be a coarser level of the
 // picture that is `width` by `height`, and is going to be reduced by `factor`.
 static int crop(VipsImage **image, cvips_picture *out, const cvips_request *q, int width, int height, int factor) {
-    if ((q->format != CVIPS_TIFF && q->format != CVIPS_JP2) || q->region_width <= 0 || q->region_height <= 0) return 0;
+    if (q->format != CVIPS_TIFF || q->region_width <= 0 || q->region_height <= 0) return 0;
     int64_t right = (int64_t)q->region_x + q->region_width, bottom = (int64_t)q->region_y + q->region_height;
     int own_width = (*image)->Xsize, own_height = (*image)->Ysize;
     // Levels are halves, rounded up or down.
@@ -335,9 +342,7 @@ static cvips_status decode(const job *j, cvips_picture *out, char *error, size_t
     }
     job upright = *j;
     upright.request = &turned;
-    // Resolutions of JPEG 2000 are not pages of a document.
-    if (q->format == CVIPS_JP2 && q->page > 0) return CVIPS_NO_PAGE;
-    level first = {q->format == CVIPS_JP2 ? 0 : q->page, 1, -1, FALSE, 1};
+    level first = {q->page, 1, -1, FALSE, 1};
     VipsImage *image = load(&upright, first);
     if (!image) return failed(error, size);
     int width = image->Xsize, height = image->Ysize;
@@ -352,7 +357,7 @@ static cvips_status decode(const job *j, cvips_picture *out, char *error, size_t
     int factor = (int)floor(reduction(image, &turned) / MARGIN);
     if (!status && crop(&image, out, &turned, width, height, factor)) status = failed(error, size);
     if (!status &&
-        (shrink(&image, out, factor) || convert(&image, out, q->format) || unturn(&image, out, q->orientation) ||
+        (shrink(&image, out, factor) || convert(&image, out, q->keep_depth) || unturn(&image, out, q->orientation) ||
          !(out->pixels = vips_image_write_to_memory(image, &out->count))))
         status = failed(error, size);
     if (!status) {

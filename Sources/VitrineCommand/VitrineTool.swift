@@ -84,7 +84,7 @@ struct VitrineTool: AsyncParsableCommand {
         exit(withStatus: Output.hasFailed ? .failure : .success)
     }
 
-    /// Leaves out the messages of the library, as the command says what concerns its user. `VITRINE_LOG` shows those of a
+    /// Leaves out the messages of the library, as the command has messages of its own. `VITRINE_LOG` shows those of a
     /// level and above.
     private static func chooseLog() {
         let level = ProcessInfo.processInfo.environment["VITRINE_LOG"].flatMap(Logger.Level.init(rawValue:))

@@ -93,7 +93,9 @@ package struct PageGeometry {
 
     /// The page at 1 pixel a point.
     private var natural: PixelSize {
-        PixelSize(width: max(1, Int(points.width.rounded(.up))), height: max(1, Int(points.height.rounded(.up))))
+        PixelSize(
+            width: max(1, Int(PixelSize.pixels(points.width, scale: 1))),
+            height: max(1, Int(PixelSize.pixels(points.height, scale: 1))))
     }
 
     /// - Throws: ``ImageError/invalidRequest(reason:)``, ``ImageError/limitExceeded(input:limit:actual:allowed:)``.

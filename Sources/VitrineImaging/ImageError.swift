@@ -17,7 +17,7 @@ public enum ImageError: Error, Sendable, Hashable {
     case limitExceeded(input: String, limit: ImageLimits.Kind, actual: Int, allowed: Int)
     /// The request is invalid, for example with a size of zero or a page that does not exist.
     case invalidRequest(reason: String)
-    /// Decoding took longer than ``ImageLimits/deadline``.
+    /// Decoding took longer than ``ImageLimits/deadline`` allows.
     case timedOut(input: String)
     /// The work was cancelled. Asynchronous calls throw `CancellationError` in its place.
     case cancelled(input: String)
@@ -74,6 +74,14 @@ extension ImageError: CustomStringConvertible {
     /// Whether the file is readable and holds no picture to show. It is ``noPicture(input:format:)``, also of a worker.
     package var concernsMissingPicture: Bool {
         if case .unsupported(_, let reason) = self { reason.hasPrefix(ImageError.noPreview) } else { false }
+    }
+
+    /// Whether the bytes are at fault, so that another picture in the same file may be sound.
+    var concernsBytes: Bool {
+        switch self {
+        case .empty, .notAnImage, .unsupported, .corrupt, .truncated: true
+        default: false
+        }
     }
 
     /// The input's name and the reason: `photo.jpg: the file is empty`.

@@ -19,6 +19,8 @@ final class OpenDocument {
     /// Bytes mapped.
     let byteCount: Int
     private let address: UnsafeMutableRawPointer
+    /// Read when the first size is wanted.
+    private lazy var userUnits = UserUnits(UnsafeRawBufferPointer(start: address, count: byteCount))
 
     /// - Throws: A ``PDFFailure``, ``ImageError/empty(input:)``, ``ImageError/corrupt(input:reason:)``,
     ///   ``ImageError/limitExceeded(input:limit:actual:allowed:)``.
@@ -69,14 +71,21 @@ final class OpenDocument {
         return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// Returns width and height in points of page `number`, from 1; nil for a page that is unreadable or empty.
+    /// Returns width and height in points of page `number`, from 1, with its user unit counted in; nil for a page that
+    /// is unreadable or empty.
     func pageSize(_ number: Int) -> PointSize? {
         guard let index = Int32(exactly: number - 1) else { return nil }
         var size = PointSize(width: 0, height: 0)
         guard cpoppler_page_size(handle, index, &size.width, &size.height) == CPOPPLER_OK,
             size.width.isFinite, size.height.isFinite, size.width > 0, size.height > 0
         else { return nil }
-        return size
+        let unit = userUnits[number]
+        return PointSize(width: size.width * unit, height: size.height * unit)
+    }
+
+    /// Returns the size of a page without its user unit.
+    func unscaled(_ size: PointSize, ofPage number: Int) -> PointSize {
+        PointSize(width: size.width / userUnits[number], height: size.height / userUnits[number])
     }
 
     private static func error(

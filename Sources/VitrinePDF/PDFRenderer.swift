@@ -30,11 +30,13 @@ final class PDFRenderer: DocumentRendering {
         let document = try documents.document(source, password: parameters.password, limits: request.limits)
         guard document.pageCount > 0 else { throw .corrupt(input: source.name, reason: "it has no pages") }
         let page = try Self.checked(parameters.page, of: document)
-        guard let size = document.pageSize(page) else {
+        guard var size = document.pageSize(page) else {
             throw .corrupt(input: source.name, reason: "page \(page) cannot be read")
         }
+        // A plan of some hundred metres is drawn like any page where a size is wanted.
+        if parameters.target.fit != .none { size = document.unscaled(size, ofPage: page) }
         let target = try PageGeometry(size, limits: request.limits).pixels(for: parameters.target)
-        return try Self.draw(document, page: page, target, over: parameters.background)
+        return try Self.draw(document, page: page, target, over: parameters.background, limits: request.limits)
     }
 
     private static func parameters(_ request: DocumentRequest) throws(ImageError) -> PDFParameters {
@@ -53,14 +55,14 @@ final class PDFRenderer: DocumentRendering {
     }
 
     private static func draw(
-        _ document: OpenDocument, page: Int, _ size: PixelSize, over background: Color
+        _ document: OpenDocument, page: Int, _ size: PixelSize, over background: Color, limits: ImageLimits
     ) throws(ImageError) -> DecodedImage {
         let drawing = cpoppler_drawing(
             page: Int32(page - 1), width: Int32(size.width), height: Int32(size.height), red: background.red,
             green: background.green, blue: background.blue, alpha: background.alpha)
         let isOpaque = background.alpha == 255
         let channels = isOpaque ? 3 : 4
-        let storage = PixelStorage(uninitializedByteCount: size.pixelCount * channels)
+        let storage = PixelStorage(zeroedByteCount: size.pixelCount * channels)
         let status = withUnsafePointer(to: drawing) {
             cpoppler_draw(
                 document.handle, $0, storage.bytes.bindMemory(to: UInt8.self).baseAddress)
@@ -68,7 +70,9 @@ final class PDFRenderer: DocumentRendering {
         switch status {
         case CPOPPLER_OK: break
         case CPOPPLER_MEMORY:
-            throw .limitExceeded(input: "input", limit: .memory, actual: size.pixelCount * 4, allowed: 0)
+            throw .limitExceeded(
+                input: "input", limit: .memory, actual: limits.maximumWorkerMemory,
+                allowed: limits.maximumWorkerMemory)
         default: throw .corrupt(input: "input", reason: "page \(page) cannot be read")
         }
         let plane = PixelPlane(width: size.width, height: size.height, channels: channels, storage: storage)

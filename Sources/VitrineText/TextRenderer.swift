@@ -24,7 +24,7 @@ struct TextRenderer: DocumentRendering {
         }
         let points = parameters.kind == .font ? Self.specimen : Self.page
         let size = try PageGeometry(points, limits: request.limits).pixels(for: parameters.target)
-        let storage = PixelStorage(uninitializedByteCount: size.pixelCount * 3)
+        let storage = PixelStorage(zeroedByteCount: size.pixelCount * 3)
         guard let pixels = storage.bytes.bindMemory(to: UInt8.self).baseAddress else {
             throw .invalidRequest(reason: "a picture without pixels")
         }

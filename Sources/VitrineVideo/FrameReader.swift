@@ -1,4 +1,5 @@
 import CVitrineFFmpeg
+import VitrineCore
 import VitrineImaging
 
 /// Converts decoded frames to samples near the requested size.
@@ -11,7 +12,17 @@ struct FrameReader {
     let video: OpenVideo
 
     /// Returns samples for a picture of `target` pixels, in the stored orientation.
+    ///
+    /// They have a profile, except for those of high dynamic range and more than 8 bits, which are in sRGB already.
     func samples(for target: PixelSize) throws(ImageError) -> DecodedImage {
+        let profile = profile
+        if let image = shown(for: target, in: profile) { return image }
+        var image = try planes(for: target)
+        image.colorProfile = profile
+        return image
+    }
+
+    private func planes(for target: PixelSize) throws(ImageError) -> DecodedImage {
         let factors = (
             x: FrameShape.factor(Int(frame.width), target.width), y: FrameShape.factor(Int(frame.height), target.height)
         )
@@ -41,6 +52,46 @@ struct FrameReader {
         return DecodedImage(
             planes: planes, model: .yCbCr(matrix, fullRange: frame.full_range),
             alpha: frame.plane_count > 3 ? .straight : .none, samplesAreMeans: areMeans)
+    }
+
+    /// Colours of standard range are shown by the curve of sRGB, with any of the usual curves in the film: screens do
+    /// not invert the curve of a camera.
+    private var profile: [UInt8]? {
+        let isHighRange = frame.transfer == 16 || frame.transfer == 18
+        return CodePointProfile(
+            primaries: Int(frame.primaries), transfer: isHighRange ? Int(frame.transfer) : 13)?.bytes
+    }
+
+    /// The frame in sRGB, if it is opaque, of high dynamic range and of more than 8 bits.
+    private func shown(for target: PixelSize, in profile: [UInt8]?) -> DecodedImage? {
+        guard hasPlanes, frame.depth > 8, frame.plane_count < 4, let luma = frame.planes.0,
+            let profile = profile.flatMap({ ColorProfile($0) }), profile.isHighRange
+        else { return nil }
+        let size = PixelSize(width: Int(frame.width), height: Int(frame.height))
+        let factors = (
+            x: FrameShape.factor(size.width, target.width), y: FrameShape.factor(size.height, target.height)
+        )
+        var planes = [
+            DeepFrame.Plane(samples: luma, bytesPerRow: Int(frame.strides.0), size: size, block: factors)
+        ]
+        if frame.plane_count == 3 {
+            guard let blue = frame.planes.1, let red = frame.planes.2 else { return nil }
+            let chroma = PixelSize(width: Int(frame.chroma_width), height: Int(frame.chroma_height))
+            let block = (
+                x: max(1, factors.x >> Int(frame.chroma_shift_x)), y: max(1, factors.y >> Int(frame.chroma_shift_y))
+            )
+            for (samples, stride) in [(blue, frame.strides.1), (red, frame.strides.2)] {
+                planes.append(
+                    DeepFrame.Plane(samples: samples, bytesPerRow: Int(stride), size: chroma, block: block))
+            }
+        }
+        let deep = DeepFrame(
+            planes: planes, matrix: planes.count == 3 ? matrix : nil, isFullRange: frame.full_range,
+            depth: Int(frame.depth), shift: Int(frame.shift))
+        guard var plane = deep.shown(in: profile, CancellationToken()) else { return nil }
+        plane.extentWidth = Double(size.width) / Double(factors.x)
+        plane.extentHeight = Double(size.height) / Double(factors.y)
+        return DecodedImage(planes: [plane], model: .rgb, samplesAreMeans: factors.x > 1 || factors.y > 1)
     }
 
     /// Returns the visible content of the frame.

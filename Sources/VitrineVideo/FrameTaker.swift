@@ -93,10 +93,8 @@ struct FrameTaker {
             pixelShape: (Int(frame.sar_num), Int(frame.sar_den)), orientation: orientation ?? video.orientation)
         let target = try shape.target(rule)
         let samples = try FrameReader(frame: frame, video: video).samples(for: target)
-        var image = try DecodedImageRenderer.image(
+        return try DecodedImageRenderer.image(
             from: samples, size: target, orientation: shape.orientation, cancellation: CancellationToken(),
             inputName: "input")
-        DisplayColors(primaries: frame.primaries, transfer: frame.transfer)?.apply(to: &image)
-        return image
     }
 }

@@ -118,7 +118,7 @@ final class OpenVideo {
 
     /// Returns the current frame in red, green and blue, for formats without planes.
     func convert(to size: PixelSize) throws(ImageError) -> PixelPlane {
-        let storage = PixelStorage(uninitializedByteCount: size.pixelCount * 3)
+        let storage = PixelStorage(zeroedByteCount: size.pixelCount * 3)
         let status = cffmpeg_rgb(
             handle, Int32(clamping: size.width), Int32(clamping: size.height),
             storage.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self))

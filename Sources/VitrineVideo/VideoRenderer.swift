@@ -94,7 +94,7 @@ extension Image {
     /// The pixels as a decoder's samples, for the client; without alpha in an opaque image.
     var samples: DecodedImage {
         let channels = hasAlpha ? 4 : 3
-        let storage = PixelStorage(uninitializedByteCount: size.pixelCount * channels)
+        let storage = PixelStorage(zeroedByteCount: size.pixelCount * channels)
         let target = storage.bytes
         withUnsafeBytes { pixels in
             for y in 0..<height {

@@ -38,7 +38,7 @@ struct Waveform {
         let size = try rule.targetSize(for: Self.naturalSize)
         let plane = PixelPlane(
             width: size.width, height: size.height, channels: 3,
-            storage: PixelStorage(uninitializedByteCount: size.pixelCount * 3))
+            storage: PixelStorage(zeroedByteCount: size.pixelCount * 3))
         for x in 0..<size.width { draw(column: x, of: plane, in: size) }
         return DecodedImage(planes: [plane], model: .rgb, alpha: .none)
     }

@@ -28,12 +28,12 @@ struct LibJXLDecoder: ImageDecoding {
         var job = Self.request(request)
         job.frame = frame
         var picture = cjxl_picture()
-        let bytes = try source.allBytes()
+        let bytes = try JXLFile.codestream(of: source)
         let status = bytes.withUnsafeBufferPointer { cjxl_decode($0.baseAddress, $0.count, &job, &picture) }
         guard status == CJXL_OK, let pixels = picture.pixels else {
             throw Self.error(status, picture: picture, job: job, name: source.name)
         }
-        return Self.image(picture, pixels)
+        return try Self.image(picture, pixels, request.cancellation, name: source.name)
     }
 
     func frames(of source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> any FrameDecoding {
@@ -51,14 +51,30 @@ struct LibJXLDecoder: ImageDecoding {
         return job
     }
 
-    fileprivate static func image(_ picture: cjxl_picture, _ pixels: UnsafeMutablePointer<UInt8>) -> DecodedImage {
+    fileprivate static func image(
+        _ picture: cjxl_picture, _ pixels: UnsafeMutablePointer<UInt8>, _ cancellation: CancellationToken, name: String
+    ) throws(ImageError) -> DecodedImage {
         let storage = PixelStorage(
             adopting: UnsafeMutableRawBufferPointer(start: pixels, count: picture.count)
         ) { cjxl_free($0.baseAddress) }
-        let plane = PixelPlane(
-            width: Int(picture.width), height: Int(picture.height), channels: Int(picture.channels),
-            extentWidth: picture.extent_width, extentHeight: picture.extent_height, storage: storage)
+        let size = PixelSize(width: Int(picture.width), height: Int(picture.height))
+        let channels = Int(picture.channels)
         var profile: [UInt8]?
+        var plane: PixelPlane
+        if picture.is_deep {
+            let code = CodePointProfile(primaries: Int(picture.primaries), transfer: Int(picture.transfer))
+            let shown = code.flatMap { ColorProfile($0.bytes) }.flatMap { colors in
+                storage.withUnsafeBytes {
+                    colors.shown(
+                        $0, size: size, channels: channels, isPremultiplied: picture.is_premultiplied, cancellation)
+                }
+            }
+            guard let shown else { throw .cancelled(input: name) }
+            plane = shown
+        } else {
+            plane = PixelPlane(width: size.width, height: size.height, channels: channels, storage: storage)
+        }
+        (plane.extentWidth, plane.extentHeight) = (picture.extent_width, picture.extent_height)
         if let bytes = picture.profile {
             profile = [UInt8](UnsafeBufferPointer(start: bytes, count: picture.profile_count))
             cjxl_free(bytes)
@@ -99,7 +115,7 @@ private final class LibJXLFrames: FrameDecoding {
     init(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) {
         name = source.name
         guard source.count > 0 else { throw .empty(input: name) }
-        file = try source.allBytes().withUnsafeBytes { PixelStorage(copying: $0) }
+        file = try JXLFile.codestream(of: source).withUnsafeBytes { PixelStorage(copying: $0) }
         job = LibJXLDecoder.request(request)
         var job = job
         let base = file.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
@@ -118,7 +134,7 @@ private final class LibJXLFrames: FrameDecoding {
         guard status == CJXL_OK, let pixels = picture.pixels else {
             throw LibJXLDecoder.error(status, picture: picture, job: job, name: name)
         }
-        image = LibJXLDecoder.image(picture, pixels)
+        image = try LibJXLDecoder.image(picture, pixels, cancellation, name: name)
         return true
     }
 

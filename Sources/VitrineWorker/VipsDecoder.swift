@@ -1,17 +1,15 @@
-import CVitrineSandbox
 import CVitrineVips
 import VitrineImaging
 
 /// Decodes by libvips the formats without a decoder in VitrineImaging, and the varieties that those decoders reject.
 ///
-/// It reduces while it loads where the codec can (scales, pages, pyramid levels, resolutions) and then averages whole
+/// It reduces while it loads where the codec can (scales, pages, pyramid levels) and then averages whole
 /// blocks. Only for the worker: libvips' error texts are per process, and libheif may abort.
 struct VipsDecoder: ImageDecoding {
-    let formats: Set<ImageFormat> = [.tiff, .heic, .jp2, .svg, .jpeg, .png, .webp, .gif, .avif]
+    let formats: Set<ImageFormat> = [.tiff, .heic, .svg, .jpeg, .png, .webp, .gif, .avif]
     let needsIsolation = true
 
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
-        guard source.count > 0 else { throw .empty(input: source.name) }
         guard let format = Self.format(request.info.format) else {
             throw .unsupported(input: source.name, reason: "libvips does not read \(request.info.format)")
         }
@@ -19,10 +17,6 @@ struct VipsDecoder: ImageDecoding {
             throw .limitExceeded(
                 input: source.name, limit: .documentBytes, actual: source.count,
                 allowed: request.limits.maximumDocumentBytes)
-        }
-        guard source.count <= request.limits.maximumInputBytes else {
-            throw .limitExceeded(
-                input: source.name, limit: .inputBytes, actual: source.count, allowed: request.limits.maximumInputBytes)
         }
         if Self.turnsByItself(request.info.format),
             let reason = (try? HEIFContainer(ByteReader(source)))?.reasonAgainstLibheif
@@ -44,45 +38,62 @@ struct VipsDecoder: ImageDecoding {
         }
         job.orientation = Self.turnsByItself(request.info.format) ? Int32(request.info.orientation.rawValue) : 1
         job.allow_partial = request.allowPartial
+        let profile = request.info.samplesProfile.flatMap { ColorProfile($0) }
+        job.keep_depth = profile?.isHighRange == true
         job.allow_thumbnail = Self.mayUseThumbnail(source, request)
         job.max_pixels = Int64(Self.maximumPixels(request))
         job.max_side = Int64(
             request.info.format == .svg ? request.limits.maximumOutputSide : request.limits.maximumSide)
-        return try withWholeInput(source) { bytes throws(ImageError) in
-            try decode(bytes, job, request, name: source.name)
+        // libheif aborts when a read fails half-way.
+        return try source.withWholeInput(request.limits) { bytes throws(ImageError) in
+            try decode(bytes, job, request, profile: profile, name: source.name)
         }
     }
 
     private func decode(
-        _ bytes: UnsafeRawBufferPointer, _ job: cvips_request, _ request: DecodeRequest, name: String
+        _ bytes: UnsafeRawBufferPointer, _ job: cvips_request, _ request: DecodeRequest, profile: ColorProfile?,
+        name: String
     ) throws(ImageError) -> DecodedImage {
         var picture = cvips_picture()
-        var text = [CChar](repeating: 0, count: 400)
+        var reason = [CChar](repeating: 0, count: 400)
         let status = withUnsafePointer(to: job) {
-            cvips_decode(bytes.baseAddress, bytes.count, $0, &picture, &text, text.count)
+            cvips_decode(bytes.baseAddress, bytes.count, $0, &picture, &reason, reason.count)
         }
         guard status == CVIPS_OK, let pixels = picture.pixels else {
-            let reason = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            throw Self.error(status, reason: reason, picture: picture, job: job, name: name)
+            throw Self.error(status, reason: text(in: reason), picture: picture, job: job, name: name)
         }
         let storage = PixelStorage(
             adopting: UnsafeMutableRawBufferPointer(start: pixels, count: picture.count)
         ) { cvips_free($0.baseAddress) }
         let (width, height, channels) = (Int(picture.width), Int(picture.height), Int(picture.channels))
-        guard width > 0, height > 0, (1...4).contains(channels), picture.count >= width * height * channels else {
+        let bytesPerSample = picture.is_deep ? 2 : 1
+        guard width > 0, height > 0, (1...4).contains(channels),
+            picture.count >= width * height * channels * bytesPerSample
+        else {
             throw .corrupt(
                 input: name, reason: "libvips gave \(picture.count) bytes for \(width)×\(height)×\(channels)")
         }
-        let plane = PixelPlane(
-            width: width, height: height, channels: channels, extentWidth: picture.extent_width,
-            extentHeight: picture.extent_height, storage: storage)
+        var plane: PixelPlane
+        if picture.is_deep, let profile {
+            let shown = storage.withUnsafeBytes {
+                profile.shown(
+                    $0, size: PixelSize(width: width, height: height), channels: channels,
+                    isPremultiplied: picture.alpha == CVIPS_PREMULTIPLIED, request.cancellation)
+            }
+            guard let shown else { throw .cancelled(input: name) }
+            plane = shown
+        } else {
+            plane = PixelPlane(width: width, height: height, channels: channels, storage: storage)
+        }
+        (plane.extentWidth, plane.extentHeight) = (picture.extent_width, picture.extent_height)
         let model: DecodedImage.Model =
             picture.model == CVIPS_CMYK ? .cmyk(inverted: false) : picture.model == CVIPS_GRAY ? .gray : .rgb
         let alpha: DecodedImage.Alpha =
             picture.alpha == CVIPS_OPAQUE ? .none : picture.alpha == CVIPS_STRAIGHT ? .straight : .premultiplied
         var image = DecodedImage(
             planes: [plane], model: model, alpha: alpha,
-            colorProfile: picture.is_srgb ? nil : request.info.colorProfile, isPartial: picture.is_partial)
+            colorProfile: picture.is_srgb || picture.is_deep ? nil : request.info.samplesProfile,
+            isPartial: picture.is_partial)
         if picture.has_region {
             image.region = PixelRect(
                 x: Int(picture.region_x), y: Int(picture.region_y), width: Int(picture.region_width),
@@ -90,21 +101,6 @@ struct VipsDecoder: ImageDecoding {
             ).clipped(to: request.info.storedSize)
         }
         return image
-    }
-
-    /// Calls `body` with the whole input in one piece of memory: libheif aborts when a read fails half-way.
-    private func withWholeInput<R>(
-        _ source: ByteSource, _ body: (UnsafeRawBufferPointer) throws(ImageError) -> R
-    ) throws(ImageError) -> R {
-        var address: UnsafeMutableRawPointer?
-        if let descriptor = source.descriptor, csandbox_map_readonly(descriptor, source.count, &address) == 0 {
-            defer { csandbox_unmap(address, source.count) }
-            return try body(UnsafeRawBufferPointer(start: address, count: source.count))
-        }
-        let bytes = try source.allBytes()
-        return try bytes.withUnsafeBytes { buffer in
-            Result { () throws(ImageError) in try body(buffer) }
-        }.get()
     }
 
     private static func format(_ format: ImageFormat) -> cvips_format? {
@@ -115,7 +111,6 @@ struct VipsDecoder: ImageDecoding {
         case .gif: CVIPS_GIF
         case .tiff: CVIPS_TIFF
         case .heic, .avif: CVIPS_HEIF
-        case .jp2: CVIPS_JP2
         case .svg: CVIPS_SVG
         default: nil
         }

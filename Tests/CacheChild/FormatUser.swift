@@ -28,7 +28,7 @@ enum FormatUser {
         }
     }
 
-    private static func name(_ number: Int) -> FormatName { .automatic(width: 300 + number, height: 200, mode: "fill") }
+    private static func name(_ number: Int) -> FormatName { FormatName("auto-\(300 + number)x200-fill") }
 
     private static func use(_ cache: Cache<String>, _ numbers: Range<Int>) async throws {
         for number in numbers {

@@ -1,8 +1,10 @@
 import Foundation
 import Synchronization
 import TestSupport
+import VitrineCore
 
-/// Feeds one target, and ends the process when an input takes too long or too much memory.
+/// Feeds one target, and ends the process when it accepts none of its seeds, when an input takes too long or too much
+/// memory, and when a picture depends on what fresh memory held.
 final class FuzzRun: Sendable {
     /// Seconds one input may take; sanitizers need more.
     private static let patience = ProcessInfo.processInfo.environment["VITRINE_FUZZ_SECONDS"].flatMap { Int($0) } ?? 20
@@ -10,27 +12,38 @@ final class FuzzRun: Sendable {
     /// objects that lead back to themselves keep about 230.
     private static let growth = ProcessInfo.processInfo.environment["VITRINE_FUZZ_MEMORY"].flatMap { Int($0) } ?? 512
 
+    /// The processor time that any input may take, that a byte may, and that a pixel may, in nanoseconds. The first is
+    /// for tables of a fixed size. Work that is not linear in the bytes exceeds the sum with a few thousand of them.
+    private static let (fixedCost, byteCost, pixelCost) = (50_000_000, 2_000, 500)
+    /// How many times slower a sanitizer is.
+    private static let slowness = isSanitized ? 12 : 1
+    private static let isSanitized = ProcessInfo.processInfo.environment["ASAN_OPTIONS"] != nil
+
     private let target: FuzzTarget
     private let seed: UInt64
     private let record: String?
     private let begun = Atomic<Int>(0)
     private let accepted = Atomic<Int>(0)
+    private let slowest = Atomic<Int>(0)
 
     init(_ target: FuzzTarget, seed: UInt64, record: String?) {
         (self.target, self.seed, self.record) = (target, seed, record)
     }
 
     func run(_ runs: Int) {
-        let seeds = target.seeds().filter { $0.count <= FuzzMutator.maximumCount }
+        let seeds = target.beginnings(generated: 24)
         guard !seeds.isEmpty else { fail("has no seeds") }
         let record = self.record.flatMap { FuzzRecord(path: $0, capacity: 4 * FuzzMutator.maximumCount) }
         limitAddressSpace()
         watch()
         for bytes in seeds { feed(bytes, record) }
+        let acceptedSeeds = accepted.load(ordering: .relaxed)
+        guard acceptedSeeds > 0 else { fail("accepts none of its \(seeds.count) seeds") }
         let floor = Self.peak()
+        var random = FuzzRandom(seed)
         var plan = FuzzPlan(seeds: seeds, kind: target.kind, runs: runs, seed: seed)
         for number in 0..<runs {
-            var input = plan.input(number)
+            var input = next(number, &plan, &random)
             if number & 1 == 0, let repair = target.repair { input = repair(input) }
             feed(input, record)
             if number & 15 == 0, Self.peak() - floor > Self.growth << 10 {
@@ -39,24 +52,78 @@ final class FuzzRun: Sendable {
         }
         let accepted = accepted.load(ordering: .relaxed)
         let memory = (Self.peak() - floor) >> 10
-        print("\(target.name): \(runs) inputs of \(seeds.count) seeds, \(accepted) accepted, \(memory) MiB more")
+        let slowest = slowest.load(ordering: .relaxed) / 1_000_000
+        print(
+            "\(target.name): \(runs) inputs, \(accepted) accepted; \(seeds.count) seeds, \(acceptedSeeds) accepted;",
+            "\(slowest) ms the slowest, \(memory) MiB more")
+    }
+
+    /// Half of the inputs are made where the target has a generator, and a quarter of those has a few wrong bits.
+    private func next(_ number: Int, _ plan: inout FuzzPlan, _ random: inout FuzzRandom) -> [UInt8] {
+        guard number & 1 == 1, let generate = target.generate else { return plan.input(number) }
+        var input = generate(&random)
+        if random.chance(4), !input.isEmpty {
+            for _ in 0..<(1 + random.below(3)) { input[random.below(input.count)] ^= 1 << UInt8(random.below(8)) }
+        }
+        return input
     }
 
     func replay(_ bytes: [UInt8]) {
         watch()
-        do {
-            try target.parse(bytes)
-            print("accepted")
-        } catch {
-            print("refused: \(error)")
+        for fill in FreshMemory.fills {
+            FreshMemory.fill(fill)
+            let start = Self.processorTime()
+            do {
+                let digest = try target.parse(bytes).map { StableHash.hash($0.flatMap(\.self)) }
+                print("accepted", digest.map { "with the digest \($0)" } ?? "", terminator: "; ")
+            } catch {
+                print("refused: \(error)", terminator: "; ")
+            }
+            print((Self.processorTime() - start) / 1_000_000, "ms of", allowance(bytes) / 1_000_000)
         }
     }
 
     private func feed(_ input: [UInt8], _ record: FuzzRecord?) {
         record?.keep(input)
         begun.add(1, ordering: .relaxed)
+        FreshMemory.fill(FreshMemory.fills[0])
+        let start = Self.processorTime()
+        let result = Result { try target.parse(input) }
+        let cost = Self.processorTime() - start
+        slowest.max(cost, ordering: .relaxed)
+        if cost > allowance(input) { checkCost(input) }
         // Targets throw where a parser answers with an error; what is nil or absent counts as accepted.
-        if (try? target.parse(input)) != nil { accepted.add(1, ordering: .relaxed) }
+        guard case .success(let samples) = result else { return }
+        accepted.add(1, ordering: .relaxed)
+        guard let samples, !Self.isSanitized else { return }
+        FreshMemory.fill(FreshMemory.fills[1])
+        guard case .success(samples) = Result(catching: { try target.parse(input) }) else {
+            fail("gives another picture when fresh memory holds other bytes")
+        }
+    }
+
+    /// Fails when the input is too expensive each time. The first time, tables were made.
+    private func checkCost(_ input: [UInt8]) {
+        var least = Int.max
+        for _ in 0..<5 where least > allowance(input) {
+            let start = Self.processorTime()
+            _ = try? target.parse(input)
+            least = min(least, Self.processorTime() - start)
+        }
+        guard least > allowance(input) else { return }
+        fail("takes \(least / 1_000_000) ms for \(input.count) bytes, of \(allowance(input) / 1_000_000) allowed")
+    }
+
+    /// Nanoseconds of the processor that an input may take.
+    private func allowance(_ input: [UInt8]) -> Int {
+        (Self.fixedCost + input.count * Self.byteCost + target.pixels * Self.pixelCost) * Self.slowness
+    }
+
+    /// Nanoseconds of the processor that this process has had.
+    private static func processorTime() -> Int {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return time.tv_sec * 1_000_000_000 + time.tv_nsec
     }
 
     /// A thread that looks every second whether the input is still the same.
@@ -76,7 +143,7 @@ final class FuzzRun: Sendable {
 
     /// Sanitizers reserve more than any limit.
     private func limitAddressSpace() {
-        guard ProcessInfo.processInfo.environment["ASAN_OPTIONS"] == nil else { return }
+        guard !Self.isSanitized else { return }
         var limit = rlimit(rlim_cur: 8 << 30, rlim_max: 8 << 30)
         #if canImport(Glibc)
             setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)

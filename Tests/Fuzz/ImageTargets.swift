@@ -21,10 +21,13 @@ extension FuzzTargets {
 
     static var decoders: [FuzzTarget] {
         var targets = [
-            decoding("decode-jxl-low-frequency", .jxl, JXLLowFrequencyDecoder(), pixels: 1 << 18),
-            decoding("decode-heic", .heic, HEICDecoder()), hevc,
+            decoding(
+                "decode-jxl-low-frequency", .jxl, JXLLowFrequencyDecoder(), pixels: 1 << 18,
+                generate: FuzzGenerators.jxl),
+            decoding("decode-heic", .heic, HEICDecoder(), generate: FuzzGenerators.heif), hevc,
             decoding("decode-jpeg-means", .jpeg, BlockMeanDecoder()),
-            decoding("decode-png", .png, PNGDecoder(), repair: Seeds.withChecksums),
+            decoding(
+                "decode-png", .png, PNGDecoder(), generate: FuzzGenerators.png, repair: Seeds.withChecksums),
             decoding("decode-gif", .gif, GIFDecoder()), decoding("decode-bmp", .bmp, BMPDecoder()),
             decoding("decode-ico", .ico, ICODecoder(png: PNGDecoder())), arrivingJPEG, arrivingPicture, pictures,
             embeddedPreviews, jpegRows, jpegPieces, pngStage, frames(.gif),
@@ -42,21 +45,21 @@ extension FuzzTargets {
 
     /// Pictures of HEVC, as streams with start codes.
     private static var hevc: FuzzTarget {
-        FuzzTarget("decode-hevc", seeds: { Seeds.files(200, upTo: 8 << 10) { $0.starts(with: [0, 0, 0, 1, 0x40]) } }) {
-            [limits] bytes in
+        FuzzTarget(
+            "decode-hevc", seeds: { Seeds.files(200, upTo: 8 << 10) { $0.starts(with: [0, 0, 0, 1, 0x40]) } },
+            generate: FuzzGenerators.hevc, pixels: limits.maximumWholeImagePixels
+        ) { [limits] bytes -> [[UInt8]] in
             let picture = HEVCByteStream(bytes)
             let decoder = try HEVCIntraDecoder(
                 configuration: picture.configuration, maximumSide: limits.maximumSide,
                 maximumPixels: limits.maximumWholeImagePixels, hasFilters: bytes.count & 1 == 0)
             // The second picture meets what the first has left.
-            for _ in 0..<2 {
+            return try (0..<2).flatMap { _ in
                 try picture.stream.withUnsafeBufferPointer { stream in
-                    for plane in try decoder.decode(stream) {
-                        var sum = 0
-                        for y in 0..<plane.height {
-                            for x in 0..<plane.width { sum &+= Int(plane.samples[y * plane.bytesPerRow + x]) }
+                    try decoder.decode(stream).flatMap { plane in
+                        (0..<plane.height).map { y in
+                            Array(UnsafeBufferPointer(start: plane.samples + y * plane.bytesPerRow, count: plane.width))
                         }
-                        if sum < 0 { throw FuzzRefusal() }
                     }
                 }
             }
@@ -86,7 +89,9 @@ extension FuzzTargets {
     private static let jpegPieces: FuzzTarget = {
         let alone = BlockMeanDecoder(cores: IdleCores(count: 1))
         let together = BlockMeanDecoder(cores: IdleCores(count: 3), minimumPieceBytes: 64, minimumBlockBytes: 0)
-        return FuzzTarget("jpeg-pieces", seeds: { Seeds.pictures(.jpeg, 40, upTo: 9 << 10) }) { [limits] bytes in
+        return FuzzTarget(
+            "jpeg-pieces", seeds: { Seeds.pictures(.jpeg, 40, upTo: 9 << 10) }, pixels: limits.maximumPixels
+        ) { [limits] bytes -> [[UInt8]] in
             let source = ByteSource(bytes: bytes, name: "pieces")
             let info = try ImageInfo(reading: source, limits: limits)
             try limits.check(info, source: source)
@@ -98,7 +103,7 @@ extension FuzzTargets {
             let expected = Result { try alone.decode(source, request) }
             let found = Result { try together.decode(source, request) }
             precondition(samples(found) == samples(expected), "several threads give other samples")
-            _ = try found.get()
+            return samples(try found.get())
         }
     }()
 
@@ -107,8 +112,9 @@ extension FuzzTargets {
         let alone = PNGDecoder(cores: IdleCores(count: 1))
         let together = PNGDecoder(cores: IdleCores(count: 2), minimumStageBytes: 0, leadBytes: 1 << 10)
         return FuzzTarget(
-            "png-stage", seeds: { Seeds.pictures(.png, 40, upTo: 9 << 10) }, repair: Seeds.withChecksums
-        ) { [limits] bytes in
+            "png-stage", seeds: { Seeds.pictures(.png, 40, upTo: 9 << 10) }, generate: FuzzGenerators.png,
+            repair: Seeds.withChecksums, pixels: limits.maximumPixels
+        ) { [limits] bytes -> [[UInt8]] in
             let source = ByteSource(bytes: bytes, name: "stage")
             let info = try ImageInfo(reading: source, limits: limits)
             try limits.check(info, source: source)
@@ -117,16 +123,20 @@ extension FuzzTargets {
             let expected = Result { try alone.decode(source, request) }
             let found = Result { try together.decode(source, request) }
             precondition(samples(found) == samples(expected), "two threads give other samples")
-            _ = try found.get()
+            return samples(try found.get())
         }
     }()
 
     /// The samples of a decode row by row; nil if it failed.
     private static func samples(_ result: Result<DecodedImage, any Error>) -> [[UInt8]]? {
-        (try? result.get())?.planes.map { plane in
+        (try? result.get()).map(samples)
+    }
+
+    private static func samples(_ image: DecodedImage) -> [[UInt8]] {
+        image.planes.flatMap { plane in
             plane.storage.withUnsafeBytes { bytes in
-                (0..<plane.height).flatMap { y in
-                    bytes[(y * plane.bytesPerRow)..<(y * plane.bytesPerRow + plane.width * plane.channels)]
+                (0..<plane.height).map { y in
+                    Array(bytes[(y * plane.bytesPerRow)..<(y * plane.bytesPerRow + plane.width * plane.channels)])
                 }
             }
         }
@@ -135,12 +145,15 @@ extension FuzzTargets {
     /// One decoder, at full size or reduced, whole or in part, of any page.
     private static func decoding(
         _ name: String, _ format: ImageFormat, _ decoder: any ImageDecoding,
-        pixels: Int = limits.maximumPixels, repair: (@Sendable ([UInt8]) -> [UInt8])? = nil
+        pixels: Int = limits.maximumPixels, generate: (@Sendable (inout FuzzRandom) -> [UInt8])? = nil,
+        repair: (@Sendable ([UInt8]) -> [UInt8])? = nil
     ) -> FuzzTarget {
         var limits = limits
         limits.maximumWholeImagePixels = pixels
-        return FuzzTarget(name, seeds: { Seeds.pictures(format, 40, upTo: 9 << 10) }, repair: repair) {
-            [limits] bytes in
+        return FuzzTarget(
+            name, seeds: { Seeds.pictures(format, 40, upTo: 9 << 10) + Seeds.made(format) }, generate: generate,
+            repair: repair, pixels: pixels
+        ) { [limits] bytes -> [[UInt8]] in
             let source = ByteSource(bytes: bytes, name: "\(name).\(format.fileExtension)")
             let info = try ImageInfo(reading: source, limits: limits)
             guard info.format == format else { throw FuzzRefusal() }
@@ -154,7 +167,7 @@ extension FuzzTargets {
                 info: info, target: divisor == 1 ? nil : target, page: choice == 5 ? 1 : 0,
                 allowPartial: choice & 2 != 0, limits: limits)
             request.allowsScaling = choice & 4 != 0
-            _ = try decoder.decode(source, request)
+            return samples(try decoder.decode(source, request))
         }
     }
 
@@ -162,7 +175,9 @@ extension FuzzTargets {
     private static func frames(
         _ format: ImageFormat, repair: (@Sendable ([UInt8]) -> [UInt8])? = nil
     ) -> FuzzTarget {
-        FuzzTarget("frames-\(format)", seeds: { Seeds.animations(format) }, repair: repair) { [limits] bytes in
+        FuzzTarget(
+            "frames-\(format)", seeds: { Seeds.animations(format) }, repair: repair, pixels: limits.maximumPixels
+        ) { [limits] bytes -> [[UInt8]] in
             let decoder = ImageDecoder(
                 limits: limits, isolation: .inProcess, registry: .standard,
                 pool: WorkerPool(program: "none", location: .executable("/nonexistent")))
@@ -172,7 +187,7 @@ extension FuzzTargets {
                 budget: FrameBudget(capacity: bytes.count & 2 == 0 ? 0 : 1 << 20))
             guard let animation else { throw FuzzRefusal() }
             let last = animation.timing.frameCount - 1
-            for frame in [0, 1, last, 0] { _ = try animation.decodeImage(at: frame) }
+            return try [0, 1, last, 0].flatMap { frame in FuzzDigests.rows(of: try animation.decodeImage(at: frame)) }
         }
     }
 
@@ -192,7 +207,11 @@ extension FuzzTargets {
 
     /// One decoder of plain rows. The name of its input has the extension by which TGA is known.
     private static func raster(_ format: ImageFormat, _ decoder: any ImageDecoding) -> FuzzTarget {
-        decoding("decode-\(format)", format, decoder)
+        let generators: [ImageFormat: @Sendable (inout FuzzRandom) -> [UInt8]] = [
+            .exr: FuzzGenerators.exr, .psd: FuzzGenerators.psd, .dds: FuzzGenerators.dds, .tga: FuzzGenerators.tga,
+            .pnm: FuzzGenerators.pnm, .fits: FuzzGenerators.fits,
+        ]
+        return decoding("decode-\(format)", format, decoder, generate: generators[format])
     }
 
     private static let arrivingJPEG = FuzzTarget("arriving-jpeg", seeds: { Seeds.pictures(.jpeg, 24, upTo: 6 << 10) }) {
@@ -225,12 +244,25 @@ extension FuzzTargets {
     }
 
     /// The ordinary way of a program: header, limits, decoder, colours, orientation, resizing.
-    private static let pictures = FuzzTarget("picture", seeds: { Seeds.pictures(5, upTo: 4 << 10) }) { bytes in
+    private static let pictures = FuzzTarget(
+        "picture", seeds: { Seeds.pictures(5, upTo: 4 << 10) },
+        generate: { random in
+            switch random.below(7) {
+            case 0: FuzzGenerators.png(&random)
+            case 1: FuzzGenerators.exr(&random)
+            case 2: FuzzGenerators.psd(&random)
+            case 3: FuzzGenerators.dds(&random)
+            case 4: FuzzGenerators.heif(&random)
+            case 5: FuzzGenerators.zip(&random, Seeds.archiveEntries)
+            default: FuzzGenerators.pnm(&random)
+            }
+        }, pixels: limits.maximumPixels
+    ) { bytes -> [[UInt8]] in
         let decoder = ImageDecoder(limits: limits, isolation: .inProcess)
         let resizer = bytes.count & 1 == 0 ? ImageResizer.limit(width: 23, height: 31) : .none
         var options = DecodeOptions()
         options.allowPartial = bytes.count & 2 != 0
-        _ = try decoder.decode(.bytes(bytes), at: resizer, options: options)
+        return FuzzDigests.rows(of: try decoder.decode(.bytes(bytes), at: resizer, options: options))
     }
 
     private static let embeddedPreviews = FuzzTarget(
@@ -288,7 +320,11 @@ extension FuzzTargets {
     /// A file that holds pictures: which one is found, and how it is decoded.
     private static func held(_ locator: any PictureLocating.Type) -> FuzzTarget {
         FuzzTarget(
-            "held-\(locator)", seeds: { Seeds.holders(of: locator.formats) + madeHolders(of: locator.formats) }
+            "held-\(locator)",
+            seeds: {
+                Seeds.holders(of: locator.formats) + madeHolders(of: locator.formats)
+                    + Seeds.madeHolders(of: locator.formats)
+            }
         ) { bytes in
             let source = ByteSource(bytes: bytes, name: "held")
             let info = try ImageInfo(reading: source, limits: limits)
@@ -302,7 +338,9 @@ extension FuzzTargets {
     /// The headers of RAR. Without the rest, which asks a worker.
     private static let archiveHeaders = FuzzTarget(
         "held-ComicArchivePictures",
-        seeds: { Seeds.files(16) { $0.starts(with: "Rar!".utf8) || $0.starts(with: "7z".utf8) } }
+        seeds: {
+            Seeds.packedComics + Seeds.files(16) { $0.starts(with: "Rar!".utf8) || $0.starts(with: "7z".utf8) }
+        }
     ) { bytes in
         let reader = ByteReader(ByteSource(bytes: bytes, name: "archive"))
         if try ComicArchivePictures.format(of: reader) == nil { throw FuzzRefusal() }
@@ -311,7 +349,8 @@ extension FuzzTargets {
     /// Archives of a few entries: the directory at their end is what mutations should reach.
     private static let zipEntries = FuzzTarget(
         "zip",
-        seeds: { Seeds.archives + Seeds.files(40, upTo: 8 << 10) { $0.starts(with: "PK\u{3}\u{4}".utf8) } }
+        seeds: { Seeds.archives + Seeds.files(40, upTo: 8 << 10) { $0.starts(with: "PK\u{3}\u{4}".utf8) } },
+        generate: { FuzzGenerators.zip(&$0, Seeds.archiveEntries) }
     ) { bytes in
         let reader = ByteReader(ByteSource(bytes: bytes, name: "archive"))
         guard let archive = try ZipArchive(reader) else { throw FuzzRefusal() }
@@ -332,7 +371,7 @@ extension FuzzTargets {
                 marks.contains { file.starts(with: $0.utf8) } || file.starts(with: [0x30, 0x26, 0xB2, 0x75])
                     || file.starts(with: [0x1A, 0x45, 0xDF, 0xA3]) || file.dropFirst(4).starts(with: "ftyp".utf8)
             }
-        }
+        }, generate: FuzzGenerators.recording
     ) { bytes in
         if try RecordingCover(of: ByteSource(bytes: bytes, name: "recording"), limits: limits) == nil {
             throw FuzzRefusal()
@@ -450,7 +489,8 @@ extension FuzzTargets {
     }
 
     private static let boxes = FuzzTarget(
-        "iso-boxes", seeds: { Seeds.pictures(.heic, 16) + Seeds.pictures(.avif, 8) + Seeds.pictures(.jp2, 8) }
+        "iso-boxes", seeds: { Seeds.pictures(.heic, 16) + Seeds.pictures(.avif, 8) + Seeds.pictures(.jp2, 8) },
+        generate: FuzzGenerators.heif
     ) { bytes in
         let reader = ByteReader(ByteSource(bytes: bytes, name: "boxes"))
         var pending = [(0..<bytes.count, 0)]
@@ -465,7 +505,7 @@ extension FuzzTargets {
     }
 
     private static let items = FuzzTarget(
-        "heif-items", seeds: { Seeds.pictures(.heic, 24) + Seeds.pictures(.avif, 24) }
+        "heif-items", seeds: { Seeds.pictures(.heic, 24) + Seeds.pictures(.avif, 24) }, generate: FuzzGenerators.heif
     ) {
         bytes in
         let container = try HEIFContainer(ByteReader(ByteSource(bytes: bytes, name: "items")))

@@ -36,15 +36,14 @@ enum Seeds {
         return (0..<count).map { found[$0 * found.count / count] }
     }
 
-    /// Whole files of shared folders; where they are absent, an empty one to begin with.
+    /// Whole files of shared folders.
     static func whole(in folders: [String]) -> [[UInt8]] {
-        let found = folders.flatMap(Corpus.files).compactMap { path -> [UInt8]? in
+        folders.flatMap(Corpus.files).compactMap { path -> [UInt8]? in
             guard let data = FileManager.default.contents(atPath: path), !data.isEmpty,
                 data.count <= FuzzMutator.maximumCount
             else { return nil }
             return [UInt8](data)
         }
-        return found.isEmpty ? [[UInt8](repeating: 0, count: 64)] : found
     }
 
     /// Files of a format.
@@ -54,22 +53,23 @@ enum Seeds {
         }
     }
 
-    /// Small animations of a format; if there is none, an empty file to begin with.
+    /// Small animations of a format.
     static func animations(_ format: ImageFormat) -> [[UInt8]] {
         let found = pictures(format, 400, upTo: 9 << 10).filter { bytes in
             (try? ImageInfo(of: .bytes(bytes, name: "seed")))?.isAnimated ?? false
         }
-        return found.isEmpty ? [[UInt8](repeating: 0, count: 64)] : Array(found.prefix(24))
+        return Array(found.prefix(24))
     }
 
-    /// Files that hold pictures, some of each format; if there is none, an empty one to begin with.
+    /// Files that hold pictures, some of each format.
     static func holders(of formats: [ImageFormat]) -> [[UInt8]] {
-        let found = formats.flatMap { pictures($0, max(2, 32 / formats.count)) }
-        return found.isEmpty ? [[UInt8](repeating: 0, count: 64)] : found
+        formats.flatMap { pictures($0, max(2, 32 / formats.count)) }
     }
 
     /// Small archives of each kind that is shown by a picture.
-    static let archives: [[UInt8]] = {
+    static let archives: [[UInt8]] = archiveEntries.map { ZipSample($0).bytes }
+
+    static let archiveEntries: [[ZipSample.Entry]] = {
         let picture = pictures(.jpeg, 1, upTo: 2 << 10).first ?? [0xFF, 0xD8, 0xFF, 0xD9]
         let container = "<container><rootfile full-path='a/b.opf'/></container>"
         let package = """
@@ -89,7 +89,7 @@ enum Seeds {
             [.init("10.jpg", text: ""), .init("2.jpg", picture), .init("ComicInfo.xml", text: "<Page Image='1'/>")],
             [.init("mimetype", text: "application/x-krita"), .init("preview.png", picture)],
             [.init("AndroidManifest.xml", text: ""), .init("res/mipmap-a/ic_launcher.png", picture)],
-        ].map { ZipSample($0).bytes }
+        ]
     }()
 
     /// Files of all formats, some of each.

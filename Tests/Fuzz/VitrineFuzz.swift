@@ -14,6 +14,7 @@ enum VitrineFuzz {
         case ("replay", 3):
             guard let target = target(words[1]), let bytes = contents(words[2]) else { usage() }
             FuzzRun(target, seed: 1, record: nil).replay(FuzzRecord.input(in: bytes) ?? bytes)
+        case ("digests", 1): FuzzDigests.print()
         case ("extract", 3):
             guard let bytes = contents(words[1]), let input = FuzzRecord.input(in: bytes),
                 FileManager.default.createFile(atPath: words[2], contents: Data(input))
@@ -33,6 +34,7 @@ enum VitrineFuzz {
             VitrineFuzz list
             VitrineFuzz run TARGET RUNS SEED [RECORD]   keeps the input at work in RECORD
             VitrineFuzz replay TARGET FILE              a file of bytes, or a RECORD
+            VitrineFuzz digests                         of every picture of every seed, to compare two runs
             VitrineFuzz extract RECORD FILE             writes the bytes of a RECORD
 
             """

@@ -40,7 +40,7 @@ extension FuzzTargets {
             let size = 8 * 4 * channels
             let plane = PixelPlane(
                 width: 8, height: 4, channels: channels, bytesPerRow: 8 * channels, extentWidth: 7.5, extentHeight: 4,
-                storage: PixelStorage(uninitializedByteCount: size))
+                storage: PixelStorage(zeroedByteCount: size))
             return WorkerReply.Plane(plane, bytesPerRow: 8 * channels, offset: offset)
         }
         let outcomes: [WorkerReply.Outcome] = [

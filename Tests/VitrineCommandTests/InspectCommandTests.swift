@@ -42,6 +42,28 @@ import Testing
         #expect(outcome.errors == "/nowhere/at/all.png: No such file or directory\n")
     }
 
+    @Test func whatADrawingIsDrawnWithoutIsTold() async throws {
+        let scratch = try Scratch()
+        func drawing(_ name: String, _ body: String, _ prologue: String = "") throws -> URL {
+            let start = "\(prologue)<svg xmlns='http://www.w3.org/2000/svg' width='8' height='4'>"
+            let file = scratch.file(name)
+            try Data("\(start)\(body)</svg>".utf8).write(to: file)
+            return file
+        }
+        let whole = try drawing("whole.svg", "<g/>")
+        let part = try drawing("part.svg", "<image href='a.png'/><style>@import 'a.css'</style>")
+        let refused = try drawing("refused.svg", "<g/>", "<?xml version='1.0' encoding='UTF-7'?>")
+        let outcome = try await Tool.run(["inspect", whole.path, part.path, refused.path])
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let lines = outcome.output.split(separator: "\n")
+        #expect(lines[0].hasSuffix("  svg, 8×4, rgb 8-bit, alpha"))
+        let left = "drawn without a reference to another file, an imported style sheet"
+        #expect(lines[1].hasSuffix("alpha, \(left)"))
+        #expect(lines[2].hasSuffix("alpha, not drawn: an encoding that cannot be checked"))
+        let objects = try await Tool.run(["inspect", whole.path, part.path, "--json"]).objects
+        #expect(objects.map { $0["notes"] as? [String] } == [[], [left]])
+    }
+
     @Test func pagesAndFilmsAreTold() async throws {
         let outcome = try await Tool.run(["inspect", Samples.path("lake.pdf"), Samples.path("lake.mp4")])
         #expect(outcome.status == 0, "\(outcome.errors)")

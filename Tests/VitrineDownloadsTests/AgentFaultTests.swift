@@ -56,6 +56,48 @@ struct AgentFaultTests {
         kill(agent, SIGCONT)
     }
 
+    /// What has no line end takes no memory without end.
+    @Test func anAgentEndsTheConnectionOfALineThatNeverEnds() async throws {
+        let fixture = try AgentFixture()
+        try await fixture.manager().restore()
+        let names = try FileManager.default.contentsOfDirectory(atPath: fixture.sockets.path)
+        let isEnded = try await offPool { () throws -> Bool in
+            for name in names {
+                var address = sockaddr_un()
+                address.sun_family = sa_family_t(AF_UNIX)
+                withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: fixture.sockets.file(name).utf8) }
+                let client = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+                defer { close(client) }
+                let isConnected = withUnsafeBytes(of: &address) { bytes in
+                    bytes.baseAddress.map {
+                        connect(client, $0.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count)) == 0
+                    } ?? false
+                }
+                guard isConnected else { continue }
+                let part = [UInt8](repeating: UInt8(ascii: "a"), count: 64 << 10)
+                // More than the limit and the buffers of the socket. The agent takes no more than the limit.
+                for _ in 0..<64 where send(client, part, part.count, Int32(MSG_NOSIGNAL)) <= 0 { return true }
+                return false
+            }
+            return false
+        }
+        #expect(isEnded)
+        // The agent serves others.
+        #expect(try await fixture.manager().restore().isEmpty)
+    }
+
+    @Test func aRequestThatIsTooLongForTheAgentIsAnError() async throws {
+        let fixture = try AgentFixture()
+        var request = DownloadRequest(try #require(URL(string: "http://127.0.0.1:9/a")))
+        request.headers.append("Cookie", String(repeating: "a", count: 2 << 20))
+        do {
+            _ = try await fixture.manager().start(request)
+            Issue.record("it is accepted")
+        } catch {
+            #expect(error.description.contains("the limit is 1048576"), "\(error)")
+        }
+    }
+
     @Test func anAgentThatDoesNotBeginIsTold() async throws {
         let fixture = try AgentFixture()
         try await fixture.manager().restore()

@@ -30,7 +30,7 @@ struct DownloadManagerTests {
         let server = try LoopbackServer { [.wait(barrier)] + site.reply(to: $0) }
         let manager = fixture.manager()
         let one = try await manager.start(server.url("/a").absoluteString)
-        let other = try await manager.start(server.url("/a").absoluteString)
+        let other = try await manager.start(server.url("/a"))
         #expect(one.id == other.id)
         #expect(try await manager.download(for: server.url("/a"))?.id == one.id)
         #expect(try await manager.download(for: server.url("/b")) == nil)

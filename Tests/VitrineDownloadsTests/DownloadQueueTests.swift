@@ -84,7 +84,7 @@ struct DownloadQueueTests {
             forName: .downloadDidComplete, object: nil, queue: nil
         ) { notification in
             guard let download = notification.object as? Download, download.url == server.url("/a") else { return }
-            let failure = (notification.userInfo?[Download.statusKey] as? DownloadStatus)?.error
+            let failure = notification.downloadStatus?.error
             heard.add("\(failure?.code ?? 0)")
             subjects.add(download.id)
             ended.open()
@@ -95,6 +95,7 @@ struct DownloadQueueTests {
         await ended.wait()
         #expect(subjects.all == [download.id])
         #expect(heard.all == ["-402"])
+        #expect(Notification(name: .downloadDidComplete).downloadStatus == nil)
         #expect(Notification.Name.downloadProgressDidChange.rawValue == "DownloadProgressNotification")
         #expect(Notification.Name.downloadDidComplete.rawValue == "DownloadDidComplete")
     }
@@ -107,7 +108,7 @@ struct DownloadQueueTests {
             forName: .downloadProgressDidChange, object: nil, queue: nil
         ) { notification in
             guard let download = notification.object as? Download, download.url == server.url("/a") else { return }
-            let fraction = (notification.userInfo?[Download.statusKey] as? DownloadStatus)?.fraction ?? -1
+            let fraction = notification.downloadStatus?.fraction ?? -1
             fractions.add(fraction)
             if fraction == 0.25 { came.open() }
         }

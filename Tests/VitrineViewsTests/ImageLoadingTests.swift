@@ -43,6 +43,26 @@ struct ImageLoadingTests {
         #expect(await pipeline.contains(sized))
     }
 
+    @Test func sizeModeAndEnlargingSelectTheStoredResult() async throws {
+        let path = try file("a.png", .white)
+        func geometry(_ side: Double, _ mode: ImageResizer.Mode = .aspectFit, enlarges: Bool = true) -> TargetGeometry? {
+            TargetGeometry(width: side, height: side, mode: mode, allowsUpscaling: enlarges)
+        }
+        let geometries = [geometry(4), geometry(20), geometry(20, .fill), geometry(20, .crop(.top)), geometry(20, enlarges: false)]
+        for (index, geometry) in geometries.enumerated() {
+            target.targetGeometry = geometry
+            let resizer = try #require(geometry?.resizer)
+            #expect(await !pipeline.contains(ImageRequest(.file(path), size: resizer)))
+            binding.prepareForReuse()
+            binding.set(ImageRequest(.file(path)), in: pipeline)
+            await wait { isOver }
+            #expect(target.value?.size == PixelSize([4, 20, 20, 20, 8][index]))
+            #expect(await pipeline.contains(ImageRequest(.file(path), size: resizer)))
+        }
+        #expect(CacheConfiguration.thumbnails.diskCapacity == .mebibytes(50))
+        #expect(CacheConfiguration.thumbnails.memoryCapacity == .mebibytes(3))
+    }
+
     @Test func targetsWithoutASizeShowImagesAtTheirOwn() async throws {
         binding.set(Self.lake, in: pipeline)
         await wait { isOver }
@@ -52,6 +72,8 @@ struct ImageLoadingTests {
         #expect(TargetGeometry(width: .nan, height: 40) == nil)
         #expect(TargetGeometry(width: 40, height: 40, scale: .infinity) == nil)
         #expect(TargetGeometry(width: 33.4, height: 10, scale: 1.5)?.size == PixelSize(width: 51, height: 15))
+        #expect(TargetGeometry(width: 100, height: 25, scale: 1.1)?.size == PixelSize(width: 110, height: 28))
+        #expect(TargetGeometry(width: 100, height: 50, scale: 2.2)?.size == PixelSize(width: 220, height: 110))
     }
 
     @Test func theRequestsOwnSizeIsKept() async {
@@ -80,6 +102,80 @@ struct ImageLoadingTests {
         await wait { isOver }
         #expect(target.value?.size.longestSide == 80)
         #expect(target.shown.count == before + 1)
+    }
+
+    // MARK: Files in memory
+
+    /// A file of one color.
+    private func file(_ name: String, _ color: Color) throws -> String {
+        let path = directory.path + "/" + name
+        try AtomicFile.write(Image(size: PixelSize(8), color: color).encoded(as: .png), to: path)
+        return path
+    }
+
+    /// The colors that the target has shown; nil for no image.
+    private var colors: [Color?] { target.shown.map { $0.value?[0, 0] } }
+
+    @Test func filesInMemoryAreShownAtOnce() async throws {
+        binding.options.placeholder = .named("placeholder")
+        let path = try file("a.png", .white)
+        for source in [
+            BuiltInSource.file(path), .file(path, page: 1, fitsLongestSide: true), .url(URL(filePath: path)),
+            .file(path).identified(by: "mine"), .bytes([UInt8](try Data(contentsOf: URL(filePath: path)))),
+        ] {
+            let request = ImageRequest(source, size: .fit(4))
+            _ = try await pipeline.image(for: request)
+            binding.prepareForReuse()
+            let before = target.shown.count
+            var told = 0
+            binding.set(request, in: pipeline) { _ in told += 1 }
+            #expect(colors[before...] == [.white])
+            #expect(target.transition == ImageTransition.none)
+            await wait { isOver }
+            // The look at the file confirms it, and nothing is shown twice.
+            #expect(colors[before...] == [.white])
+            #expect(told == 1)
+        }
+    }
+
+    @Test func changedFilesAreReplacedAfterALook() async throws {
+        let path = try file("a.png", .white)
+        let request = ImageRequest(.file(path), size: .fit(4))
+        _ = try await pipeline.image(for: request)
+        // Another length: the same moment and the same file number do not hide the change.
+        try AtomicFile.write(Image(size: PixelSize(9), color: .black).encoded(as: .png), to: path)
+        var told: [Color] = []
+        binding.set(request, in: pipeline) { told.append($0[0, 0]) }
+        #expect(colors == [.white])
+        await wait { isOver }
+        #expect(colors == [.white, .black])
+        #expect(target.transition == .standard)
+        #expect(told == [.black])
+    }
+
+    @Test func deletedFilesDoNotStay() async throws {
+        let path = try file("a.png", .white)
+        let request = ImageRequest(.file(path), size: .fit(4))
+        for placeholder in [nil, Image.named("placeholder")] {
+            _ = try file("a.png", .white)
+            _ = try await pipeline.image(for: request)
+            try FileManager.default.removeItem(atPath: path)
+            binding.prepareForReuse()
+            binding.options.placeholder = placeholder
+            let before = target.shown.count
+            var failures = 0
+            binding.set(request, in: pipeline, onFailure: { _ in failures += 1 })
+            #expect(colors[before...] == [.white])
+            await wait { isOver }
+            #expect(colors[before...] == [.white, placeholder?[0, 0]])
+            #expect(failures == 1)
+        }
+        // It is not remembered any more.
+        binding.prepareForReuse()
+        let before = target.shown.count
+        binding.set(request, in: pipeline)
+        #expect(target.shown.count == before + 1 && target.text == "placeholder")
+        await wait { isOver }
     }
 
     @Test func processorsAreAppliedAtTheSizeOfTheTarget() async throws {

@@ -115,6 +115,68 @@ struct RaisingDecoder: ImageDecoding {
     }
 }
 
+/// Gives one pixel, and leaves damage at which the next decode of this process ends.
+struct DamagingDecoder: ImageDecoding {
+    private static let isDamaged = Atomic<Bool>(false)
+
+    let formats: Set<ImageFormat> = [.png]
+    let needsIsolation = false
+
+    func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        if Self.isDamaged.exchange(true, ordering: .relaxed) { abort() }
+        return .onePixel
+    }
+}
+
+/// Ends the process.
+struct CrashingDecoder: ImageDecoding {
+    let formats: Set<ImageFormat> = [.png]
+    let needsIsolation = false
+
+    func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage { abort() }
+}
+
+/// Meets a state that it takes for impossible.
+struct InconsistentDecoder: ImageDecoding {
+    let formats: Set<ImageFormat> = [.png]
+    let needsIsolation = false
+
+    func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        throw .corrupt(input: source.name, reason: "Internal error: 7")
+    }
+}
+
+/// Finds damage in the file.
+struct RefusingDecoder: ImageDecoding {
+    let formats: Set<ImageFormat> = [.png]
+    let needsIsolation = false
+
+    func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        throw .corrupt(input: source.name, reason: "a wrong checksum")
+    }
+}
+
+/// Gives one pixel after a wait, in which the process does nothing.
+struct WaitingDecoder: ImageDecoding {
+    let formats: Set<ImageFormat> = [.png]
+    let needsIsolation = false
+
+    func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        usleep(400_000)
+        return .onePixel
+    }
+}
+
+/// Works without end.
+struct BusyDecoder: ImageDecoding {
+    let formats: Set<ImageFormat> = [.png]
+    let needsIsolation = false
+
+    func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        while true { if getpid() == 0 { return .onePixel } }
+    }
+}
+
 extension DecodedImage {
     fileprivate static var onePixel: DecodedImage { .samples([0]) }
 

@@ -52,7 +52,11 @@ case "init":
     try InitProcess.run(count: Int(arguments[0]) ?? 1, signal: Int32(arguments[1]) ?? 0, Array(arguments[2...]))
 default:
     let server = WorkerServer(
-        decoders: [LeakingDecoder(), FinalDecoder(), EndlessDecoder(), HungryDecoder(), RaisingDecoder(), HoleyDecoder()],
+        decoders: [
+            LeakingDecoder(), FinalDecoder(), EndlessDecoder(), HungryDecoder(), RaisingDecoder(), HoleyDecoder(),
+            DamagingDecoder(), CrashingDecoder(), InconsistentDecoder(), RefusingDecoder(), WaitingDecoder(),
+            BusyDecoder(),
+        ],
         patience: { FinalDecoder.hasDecoded ? 0 : WorkerServer.idleTimeout * 1_000 })
     exit(server.run().rawValue)
 }

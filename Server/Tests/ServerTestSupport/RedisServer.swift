@@ -168,7 +168,15 @@ package final class RedisServer: Sendable {
 
     /// Runs a command, on a connection that is kept.
     @discardableResult package func command(_ words: [String]) async throws -> RESPValue {
-        let command = RESPCommand(words.map { .text($0) })
+        try await run(RESPCommand(words.map { .text($0) }))
+    }
+
+    /// Replaces a value and keeps its time.
+    package func set(_ bytes: [UInt8], forKey key: String) async throws {
+        _ = try await run(RESPCommand(["SET", .text(key), .bytes(ByteBuffer(bytes: bytes)), "KEEPTTL"]))
+    }
+
+    private func run(_ command: RESPCommand) async throws -> RESPValue {
         if let connection = connection.withLock({ $0 }) {
             if let reply = try? await connection.call(command, timeout: .seconds(600)) { return reply }
             connection.close()

@@ -111,6 +111,30 @@ import Darwin
         connection.close()
     }
 
+    /// Other clients of Redis can compute the checksum, and have no secret.
+    @Test func valuesWithoutTheSecretAreNotUsed() async throws {
+        let server = try await RedisServer()
+        let open = try await makeTiers(1, server)[0]
+        let keyed = try await makeTiers(2, server) { $0.secrets = [[1, 2, 3]] }
+        try await open.put("checksum only", key)
+        try await keyed[0].put("secret", key)
+        #expect(await keyed[1].text(key) == "secret")
+        // Nodes without the secret neither use the value nor break.
+        try await open.put("checksum only", key)
+        #expect(await open.text(key) == "checksum only")
+        // The last pair may have been the first one until now.
+        let rotated = try await makeTiers(1, server) { $0.secrets = [[9], [1, 2, 3]] }[0]
+        try await keyed[0].put("secret again", key)
+        #expect(await rotated.text(key) == "secret again")
+        rotated.authenticate(by: [[9]])
+        guard case .lease(let lease) = await rotated.lookup(key) else {
+            Issue.record("a value of an old secret was used")
+            return
+        }
+        lease.release()
+        #expect(rotated.statistics.damagedValues == 1)
+    }
+
     // MARK: A namespace that another application uses
 
     @Test(arguments: [

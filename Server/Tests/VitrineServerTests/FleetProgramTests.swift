@@ -1,6 +1,8 @@
 #if os(Linux)
+import Crypto
 import Foundation
 import Glibc
+import NIOCore
 import ServerTestSupport
 import Synchronization
 import Testing
@@ -275,7 +277,10 @@ struct FleetProgramTests {
         }
         #expect(try await node.image(origin.url("missing")).status == 404)
         let purge = try await node.purge("{\"source\":\"\(origin.url("lake.jpg"))\"}")
-        #expect(purge.status == 200 && purge.body != "{\"purged\":0}\n")
+        // The other nodes do not know of it, and the operator does.
+        #expect(purge.status == 503 && purge.body.contains("\"code\":\"purge-pending\""), "\(purge)")
+        #expect(!purge.body.contains("removed 0 results"))
+        #expect(try await node.metrics.contains("vitrine_tier_up 0\n"))
         switch outage {
         case .frozen:
             try await eventually("the server is asked no more") { try await !node.metrics.contains(isUp) }
@@ -331,6 +336,71 @@ struct FleetProgramTests {
             try await node.end()
         }
         try await first.end()
+    }
+
+    /// A value with a right checksum, by someone who can write into Redis.
+    private static func forged(_ contents: [UInt8], like stored: [UInt8], _ key: String) -> [UInt8] {
+        // `{NAMESPACE:EPOCH:GROUP}:NAME:v`
+        let parts = key.split(separator: ":").map(String.init)
+        let (group, name) = (parts[2].replacing("}", with: ""), parts[3])
+        let typeLength = Int(stored[36]) << 8 | Int(stored[37])
+        let type = stored[58..<(58 + typeLength)]
+        let count = (0..<4).map { UInt8(truncatingIfNeeded: contents.count >> (24 - 8 * $0)) }
+        let head = Array(stored[..<38]) + count
+        let digest = SHA256.hash(data: Array((group + name).utf8) + head + type + contents)
+        return head + Array(digest.prefix(16)) + type + contents
+    }
+
+    /// The contents of a value with another media type and other bytes.
+    private static func contents(_ stored: [UInt8], _ change: (inout [String]) -> Void, _ file: [UInt8]?) -> [UInt8] {
+        let typeLength = Int(stored[36]) << 8 | Int(stored[37])
+        var lines = stored[(58 + typeLength)...].split(
+            separator: 10, maxSplits: 15, omittingEmptySubsequences: false
+        ).map { Array($0) }
+        // Version, number of tags, then the thirteen lines of the result, then its file.
+        var texts = lines[2..<15].map { String(decoding: $0, as: UTF8.self) }
+        change(&texts)
+        lines.replaceSubrange(2..<15, with: texts.map { Array($0.utf8) })
+        if let file { lines[15] = file }
+        return Array(lines.joined(separator: [10]))
+    }
+
+    @Test(arguments: [false, true]) func whatSomeoneWritesIntoTheTierIsNoAnswer(isKeyed: Bool) async throws {
+        let redis = try await RedisServer()
+        let pair = ["--key", "736563726574", "--salt", "68656c6c6f", "--trusted-signatures", "insecure"]
+        let arguments = ["--redis", redis.url] + (isKeyed ? pair : [])
+        let path = "/insecure/w:20/plain/local:///lake.jpg"
+        let shared = arguments + ["--local-shared"]
+        let first = try await Fleet.start(1, shared)
+        let good = try await get(first.nodes[0].main, path)
+        #expect(good.status == 200)
+        try await eventually("the value is stored") { try await redis.values.count == 1 }
+        try await first.end()
+        let key = try #require(try await redis.values.first)
+        let reply = try await redis.command("GET", key)
+        let stored = try #require(reply.bytes.map { Array($0.readableBytesView) })
+        #expect(stored[3] == (isKeyed ? 2 : 1))
+        let page = Array("<script>alert(document.domain)</script>".utf8)
+        let values = [
+            Self.contents(stored, { $0[1] = "text/html" }, page),
+            Self.contents(stored, { ($0[1], $0[2]) = ("text/html", "") }, page),
+            Self.contents(stored, { $0[1] = "text/html" }, nil),
+            Self.contents(
+                stored, { ($0[1], $0[2], $0[3], $0[4]) = ("application/json", "", "", "") }, Array("{}".utf8)),
+            Self.contents(stored, { $0[1] = "image/jpeg\rX: y" }, nil),
+            Self.contents(stored, { $0[5] = "\"a\rSet-Cookie: b\"" }, nil),
+            // A picture of somebody else, which only a secret tells from the right one.
+            Self.contents(stored, { $0[2] = "png"; $0[1] = "image/png" }, try Samples.bytes("leaf.png")),
+        ]
+        for (number, value) in values.enumerated() where isKeyed || number < values.count - 1 {
+            try await redis.set(Self.forged(value, like: stored, key), forKey: key)
+            let node = try await Fleet.start(1, shared)
+            let answer = try await get(node.nodes[0].main, path)
+            #expect(answer.status == 200 && answer.fields["content-type"] == good.fields["content-type"], "\(number)")
+            #expect(answer.fields["etag"] == good.fields["etag"], "\(number)")
+            #expect(answer.fields["content-security-policy"]?.hasPrefix("sandbox;") == true)
+            try await node.end()
+        }
     }
 
     @Test func failuresOfSourcesDoNotPassFromNodeToNode() async throws {

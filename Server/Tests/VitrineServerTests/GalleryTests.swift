@@ -327,10 +327,37 @@ final class GalleryRoot: Sendable {
             let (near, other) = (
                 try await program.ask("/gallery/api/folder"), try await program.ask("/gallery/api/folder", [far]))
             #expect(near.status == 200 && other.status == 403)
+            // What browsers and command lines send is no sign of a proxy; all else may be.
+            let browser = [
+                ("User-Agent", "Mozilla/5.0"), ("Accept", "text/html"), ("Accept-Language", "de"), ("DNT", "1"),
+                ("Sec-Fetch-Site", "none"), ("Upgrade-Insecure-Requests", "1"), ("Priority", "u=7"),
+            ]
+            #expect(try await program.ask("/gallery/", browser).status == 200)
+            for name in [
+                "Forwarded", "X-Forwarded-Proto", "X-Real-IP", "Via", "CF-Connecting-IP", "True-Client-IP",
+                "Fastly-Client-IP",                "X-Envoy-External-Address", "X-Amzn-Trace-Id", "X-Client-Verify", "X-Varnish", "Surrogate-Capability",
+            ] {
+                #expect(try await program.ask("/gallery/", [(name, "https")]).status == 403, "\(name)")
+            }
+            for (host, status) in [
+                ("localhost:1", 200), ("127.9.9.9", 200), ("[::1]:80", 200), ("203.0.113.5", 403),
+                ("[2001:db8::1]", 403),                ("10.0.0.1", 403), ("localhost.evil.example", 403),
+            ] {
+                let connection = try program.connect()
+                await connection.send("GET /gallery/api/folder HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+                #expect(await connection.readReply()?.status == status, "\(host)")
+            }
+        }
+        // A proxy of the configuration is no program of this machine, whatever it sends.
+        let loopback = try AddressRange("127.0.0.0/8")
+        try await Self.run(root, { $0.trustedProxies = [loopback] }) { program in
+            let status = try await program.ask("/gallery/api/folder").status
+            #expect(status == 403)
         }
         let token = "correct horse battery"
         try await Self.run(root, { $0.galleryToken = token }) { program in
-            #expect(try await program.ask("/gallery/api/folder").status == 200)
+            // The token is asked for on this machine, too.
+            #expect(try await program.ask("/gallery/api/folder").status == 401)
             for path in [
                 "api/folder", "original/lake.jpg", "media/insecure/w:9/plain/local:///lake.jpg", "api/changes",
                 "media/iiif/3/lake.jpg/full/9,/0/default.jpg", "media/iiif/3/lake.jpg/info.json",
@@ -420,6 +447,7 @@ final class GalleryRoot: Sendable {
 
     @Test func operatorsPageSignsShowsAndPurges() async throws {
         try await ImageProgram.run({ configuration in
+            configuration.adminHosts = ["pictures.example"]
             configuration.keys = [[1, 2, 3]]
             configuration.salts = [[4, 5, 6]]
         }) { program in
@@ -444,6 +472,19 @@ final class GalleryRoot: Sendable {
             _ = try await program.ask("/insecure/w:40/plain/local:///lake.jpg")
             let debug = try await admin.ask("/debug")
             #expect(debug.text.contains("\"errors\":[{\"path\":\"/insecure/w:40/plain/local:///lake.jpg\""))
+
+            for path in ["/debug", "/config", "/metrics", "/health", "/ready", "/admin", "/nothing"] {
+                let answer = try await admin.ask(path)
+                #expect(answer["x-content-type-options"] == "nosniff", "\(path)")
+                #expect(answer["content-security-policy"]?.contains("default-src 'none'") == true, "\(path)")
+                #expect(answer["cross-origin-resource-policy"] == "same-origin", "\(path)")
+                // A page of another host whose name leads to this machine.
+                await admin.send("GET \(path) HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+                let refused = try #require(await admin.readReply())
+                #expect(refused.status == 421 && refused["content-security-policy"] != nil, "\(path)")
+                await admin.send("GET \(path) HTTP/1.1\r\nHost: pictures.example:8081\r\n\r\n")
+                #expect(await admin.readReply()?.status != 421, "\(path)")
+            }
 
             // Pages of other hosts neither read nor purge.
             await admin.send("GET /admin/sign?path=/w:4/plain/local:///lake.jpg HTTP/1.1\r\nHost: evil.example\r\n\r\n")

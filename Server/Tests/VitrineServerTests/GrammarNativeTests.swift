@@ -7,6 +7,16 @@ import VitrineServer
 @Suite struct GrammarNativeTests {
     private let source = "https://example.com/a.jpg"
 
+    /// Options of imgproxy 4, among them those of its commercial edition.
+    @Test(arguments: [
+        "blur_areas", "ba", "bypass_cache", "bc", "cache_tags", "ct", "color_profile", "cp", "icc", "crop_objects",
+        "preserve_hdr", "ph", "progressive_blur", "pbl", "objects_position", "crop_aspect_ratio", "unsharp_masking",
+    ])
+    func optionsOfImgproxyAreUnsupportedAndNotUnknown(_ name: String) {
+        let error = #expect(throws: RequestError.self) { try parse("/\(name):1/plain/http://a.example/b.jpg") }
+        #expect(error?.code == "unsupported-option")
+    }
+
     private func parse(_ path: String, _ grammar: NativeGrammar = NativeGrammar()) throws(RequestError) -> ImageURL {
         try grammar.parse(path[...])
     }

@@ -356,6 +356,26 @@ import VitrineServer
         }
     }
 
+    /// A client that closes its side has said all it wants, and waits for its answer.
+    @Test(arguments: ["", "Connection: close\r\n"])
+    func halfClosedClientsGetTheirAnswer(_ field: String) async throws {
+        let backend = MemoryBackend()
+        try await HTTPTestServer.live(backend) { port in
+            let connection = try RawConnection(port: port)
+            await connection.send("GET /insecure/plain/slow HTTP/1.1\r\nHost: a\r\n\(field)\r\n")
+            try await backend.started.wait()
+            connection.closeOutput()
+            // The server notices it meanwhile.
+            let other = try RawConnection(port: port)
+            for _ in 0..<200 {
+                await other.send("GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
+                #expect(await other.readAnswer()?.hasPrefix("HTTP/1.1 200") == true)
+            }
+            backend.gate.open()
+            #expect(await connection.readAnswer()?.hasPrefix("HTTP/1.1 200") == true)
+        }
+    }
+
     @Test func renderIsCancelledOnHummingbirdsOwnConnections() async throws {
         let backend = MemoryBackend()
         let router = Router(context: ImageRequestContext.self)

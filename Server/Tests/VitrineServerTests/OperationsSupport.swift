@@ -103,6 +103,13 @@ final class PlainClient {
         return read
     }
 
+    /// Whether the server has closed the connection so far. Bytes that have come are dropped.
+    func hasEnded() throws -> Bool {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+        return count == 0 || count < 0 && errno != EAGAIN && errno != EINTR
+    }
+
     /// Whether the server has closed the connection without another byte.
     func isAtEnd() throws -> Bool { received.isEmpty ? try !receive() : false }
 

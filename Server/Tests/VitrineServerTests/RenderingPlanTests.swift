@@ -1,4 +1,5 @@
 import Foundation
+import NIOCore
 import Testing
 import VitrineImaging
 import VitrinePipeline
@@ -160,6 +161,42 @@ import VitrineServer
         #expect(large.estimatedBytes >= 1_800 * 1_200 * 4)
     }
 
+    private typealias Change = @Sendable (inout ProcessingOptions) -> Void
+
+    /// Results no larger than their source are made smaller, as imgproxy does it.
+    @Test func everyResultIsWithinTheLimit() async throws {
+        let fixture = try RenderingFixture {
+            ($0.settings.maximumSide, $0.limits.maximumOutputSide) = (500, 500)
+        }
+        let cases: [(change: Change, width: Int, height: Int)] = [
+            ({ _ in }, 500, 333), ({ $0.width = 1_000 }, 500, 333), ({ ($0.width, $0.height) = (400, 300) }, 400, 267),
+            ({ $0.crop = .init(width: 900, height: 900) }, 500, 500),
+            ({ ($0.width, $0.height, $0.extend) = (900, 900, .init()) }, 500, 500),
+            ({ ($0.width, $0.padding) = (800, .init(top: 100, right: 100, bottom: 100, left: 100)) }, 500, 367),
+            ({ $0.minimumWidth = 700 }, 500, 333),
+            ({ ($0.width, $0.height, $0.resizingType) = (700, 100, .force) }, 500, 71),
+            ({ ($0.width, $0.dpr) = (300, 2) }, 500, 333), ({ $0.trim = .init() }, 500, 333),
+            ({ $0.rotation = 90 }, 333, 500),
+        ]
+        for (number, (change, width, height)) in cases.enumerated() {
+            let size = try #require(try await fixture.image("local:///lake.jpg", change).image.size)
+            #expect(max(size.width, size.height) <= 500, "\(number)")
+            #expect(abs(size.width - width) <= 1 && abs(size.height - height) <= 1, "\(number): \(size)")
+        }
+    }
+
+    /// The pixels are stored as those of the source, so that its orientation is true of them.
+    @Test func theOrientationStaysWithPicturesThatAreNotTurned() async throws {
+        let fixture = try RenderingFixture()
+        for (turns, orientation) in [(false, Orientation.right), (true, .up)] {
+            let made = try await fixture.image("local:///orientation-6.jpg") { options in
+                (options.autoRotate, options.stripMetadata, options.format) = (turns, false, .jpeg)
+            }
+            let info = try ImageInfo(of: .bytes(Array(made.image.bytes.readableBytesView)))
+            #expect(info.orientation == orientation)
+        }
+    }
+
     @Test func resultsHaveALimit() throws {
         let header = try SourceHeader(of: Samples.bytes("lake.jpg"))
         let tooLarge: [@Sendable (inout ProcessingOptions) -> Void] = [
@@ -175,10 +212,10 @@ import VitrineServer
     }
 
     @Test(arguments: [
-        (ProcessingOptions.Gravity.Anchor.center, 0.0, 0.0, 25, 25), (.north, 0, 0, 25, 0), (.south, 0, 0, 25, 50),
-        (.west, 0, 0, 0, 25), (.east, 0, 0, 50, 25), (.northWest, 0, 0, 0, 0), (.northEast, 0, 0, 50, 0),
+        (ProcessingOptions.Gravity.Anchor.center, 0.0, 0.0, 26, 26), (.north, 0, 0, 26, 0), (.south, 0, 0, 26, 50),
+        (.west, 0, 0, 0, 26), (.east, 0, 0, 50, 26), (.northWest, 0, 0, 0, 0), (.northEast, 0, 0, 50, 0),
         (.southWest, 0, 0, 0, 50), (.southEast, 0, 0, 50, 50), (.northWest, 10, 20, 10, 20),
-        (.southEast, 10, 20, 40, 30), (.center, -5, 0.1, 20, 35), (.northWest, 0.25, 0.5, 25, 50),
+        (.southEast, 10, 20, 40, 30), (.center, -5, 0.1, 21, 36), (.northWest, 0.25, 0.5, 25, 50),
         (.northWest, 500, -500, 50, 0), (.focusPoint, 0.5, 0.5, 25, 25), (.focusPoint, 1, 0, 50, 0),
         (.focusPoint, 0.4, 0.6, 15, 35),
     ])
@@ -190,6 +227,15 @@ import VitrineServer
         let place = RenderGeometry.position(of: PixelSize(50), in: PixelSize(100), gravity, scale: 1)
         #expect(place.x == left)
         #expect(place.y == top)
+    }
+
+    /// The numbers are those of imgproxy's `ShrinkToEven(outer - inner + 1, 2)`.
+    @Test func centredPartsLieWhereImgproxyCutsThem() {
+        let starts = (0...8).map { excess in
+            RenderGeometry.position(
+                of: PixelSize(50), in: PixelSize(width: 50 + excess, height: 50), .init(), scale: 1).x
+        }
+        #expect(starts == [0, 1, 2, 2, 2, 3, 4, 4, 4])
     }
 
     @Test func offsetsGrowWithTheDevicePixels() {

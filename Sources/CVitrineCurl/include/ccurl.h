@@ -62,7 +62,7 @@ typedef struct {
     const uint8_t *body;        // copied; NULL for none
     size_t body_count;
     const char *proxy;          // "" for none
-    int decodes;                // asks for content codings and undoes them
+    int decodes;                // asks for the content codings that ccurl_decode() undoes
     int http1;                  // no later version than 1.1
     int fresh;                  // on a connection of its own
     long buffer_size;
@@ -76,7 +76,7 @@ typedef struct ccurl_transfer ccurl_transfer;
 const char *ccurl_missing(void);
 // The library's version: major << 16 | minor << 8 | patch; 0 without the library.
 unsigned ccurl_version(void);
-// Whether the library can: 1 HTTP/2, 2 brotli, 4 zstd. Bits.
+// Whether the library can: 1 HTTP/2. Bits.
 unsigned ccurl_features(void);
 
 // NULL if something is missing. The options are copied.
@@ -97,3 +97,23 @@ void ccurl_stop(ccurl_transfer *transfer);
 int ccurl_pause(ccurl_transfer *transfer, int pauses);
 // Milliseconds of a clock that never goes back.
 int64_t ccurl_now(void);
+
+// Which libraries of content codings are there. Bits.
+enum { CCURL_ZLIB = 1, CCURL_BROTLI = 2, CCURL_ZSTD = 4 };
+unsigned ccurl_codings(void);
+
+enum { CCURL_CODING_GZIP = 1, CCURL_CODING_DEFLATE = 2, CCURL_CODING_BROTLI = 3, CCURL_CODING_ZSTD = 4 };
+
+typedef struct ccurl_decoder ccurl_decoder;
+
+// NULL without the library or memory.
+ccurl_decoder *ccurl_decoder_create(int coding);
+void ccurl_decoder_destroy(ccurl_decoder *decoder);
+
+enum {
+    CCURL_DAMAGED = -1,
+    CCURL_MORE = 0,             // the end has not been reached: more input or more room is needed
+    CCURL_ENDED = 1,            // the end has been reached; further input is another member, or is ignored
+};
+// Decodes as much as there is input and room for. Moves the pointers and reduces the counts.
+int ccurl_decode(ccurl_decoder *decoder, const uint8_t **in, size_t *in_count, uint8_t **out, size_t *out_count);

@@ -26,8 +26,9 @@ typedef struct cffmpeg_video cffmpeg_video;
 const char *cffmpeg_start(void);
 
 // Opens the `size` bytes of `fd`, which are read by pread and must stay open until cffmpeg_close(). Work after this and
-// every later call ends `deadline` milliseconds after cffmpeg_set_deadline() was called last; 0 is no deadline. Where it is
-// known that the file `is_recording`, a weak resemblance to a container of sound suffices.
+// every later call ends `deadline` milliseconds of the process's own time after cffmpeg_set_deadline() was called last,
+// and not before as much time has passed; 0 is no deadline. Where it is known that the file `is_recording`, a weak
+// resemblance to a container of sound suffices.
 cffmpeg_status cffmpeg_open(int fd, int64_t size, int64_t max_pixels, int64_t deadline, bool is_recording,
                             cffmpeg_video **);
 void cffmpeg_close(cffmpeg_video *);

@@ -26,11 +26,13 @@ typedef struct {
 
 typedef struct {
     uint8_t *pixels; // rows without gaps; give back with cjxl_free
-    size_t count;
+    size_t count;                    // bytes
+    bool is_deep;                    // samples are words of this machine that span 16 bits
     int32_t width, height, channels; // 1 to 4: grey or colour, with alpha or without
     int32_t factor;                  // side of the blocks averaged
     double extent_width, extent_height;
     bool is_premultiplied, is_partial;
+    int32_t primaries, transfer;     // code points of ITU-T H.273 for PQ and HLG; 0 for other colours
     uint8_t *profile; // ICC profile if samples are not sRGB; give back with cjxl_free
     size_t profile_count;
     int64_t actual;

@@ -33,7 +33,7 @@ bool cpoppler_title(cpoppler_document *, char *text, size_t size);
 typedef struct {
     int32_t page;          // from 0
     int32_t width, height; // pixels that the whole page is drawn to
-    uint8_t red, green, blue, alpha; // what is painted first, alpha not multiplied in
+    uint8_t red, green, blue, alpha; // the paper behind the page, alpha not multiplied in
 } cpoppler_drawing;
 
 // Draws a page. `pixels` has room for rows without gaps: red, green and blue when the background is opaque

@@ -59,6 +59,8 @@ void csandbox_kill_group(csandbox_process process);
 // Reaps the process. `*signal` is what ended it, or 0 with `*code` set. EAGAIN when it still runs and `block` is
 // false; ECHILD when somebody else has reaped it.
 int csandbox_reap(csandbox_process process, bool block, int *signal, int *code);
+// Processor time that the process has used, in nanoseconds; -1 when it has ended.
+int64_t csandbox_processor_time(csandbox_process process);
 void csandbox_forget(csandbox_process process);
 // Waits until all of the process's group that are this process's children have ended. Only after
 // csandbox_kill_group(), which it needs not to wait for ever.

@@ -18,7 +18,7 @@ typedef enum {
 } cvips_status;
 
 typedef enum {
-    CVIPS_JPEG, CVIPS_PNG, CVIPS_WEBP, CVIPS_GIF, CVIPS_TIFF, CVIPS_HEIF, CVIPS_JP2, CVIPS_SVG
+    CVIPS_JPEG, CVIPS_PNG, CVIPS_WEBP, CVIPS_GIF, CVIPS_TIFF, CVIPS_HEIF, CVIPS_SVG
 } cvips_format;
 
 typedef struct {
@@ -27,6 +27,7 @@ typedef struct {
     int32_t page;
     int32_t orientation; // Exif value that the loader applies by itself and that is to be taken back; 1 for none
     bool allow_partial;
+    bool keep_depth; // samples of 16 bits stay as they are
     bool allow_thumbnail; // HEIF: the thumbnail will do, if it is as large as `width` by `height` and of the same shape
     int64_t max_pixels, max_side;
     int32_t region_x, region_y, region_width, region_height; // the part that is wanted, as stored; no width for all
@@ -42,6 +43,7 @@ typedef struct {
     double extent_width, extent_height; // samples that the picture spans, within width and height
     cvips_model model;
     cvips_alpha alpha;
+    bool is_deep;    // samples are words that span 16 bits
     bool is_srgb;    // samples have been converted: the file's profile no longer applies
     bool is_partial;
     bool has_region; // only this part of the picture as stored, which contains the one that was wanted
@@ -52,6 +54,8 @@ typedef struct {
 // Initialises the library: one thread an operation, no operation cache, no warnings on stderr, untrusted loaders blocked
 // but those of the formats above.
 cvips_status cvips_start(void);
+// Whether a library has reported a defect since the start, such as a failed assertion: memory may be damaged.
+bool cvips_has_failed_check(void);
 // Decodes the bytes, which must stay as they are until the call returns. `error` gets a text for logs.
 cvips_status cvips_decode(const void *bytes, size_t count, const cvips_request *, cvips_picture *, char *error,
                           size_t error_size);

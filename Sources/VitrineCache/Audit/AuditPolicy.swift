@@ -1,5 +1,11 @@
 public import VitrineCore
 
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// The entries that an audit removes.
 ///
 /// ```swift
@@ -38,6 +44,13 @@ public struct AuditPolicy: Sendable, ExpressibleByArrayLiteral {
     /// Removes entries that have not been accessed for this time.
     public static func notAccessed(for age: Duration) -> AuditPolicy {
         AuditPolicy { entry, moment in entry.lastAccess < moment.now - age }
+    }
+
+    /// Removes entries that have not been accessed since a date.
+    public static func notAccessed(since date: Date) -> AuditPolicy {
+        let seconds = date.timeIntervalSince1970
+        // As numbers: a date may be beyond every duration.
+        return AuditPolicy { entry, _ in entry.lastAccess / .seconds(1) < seconds }
     }
 
     /// Removes expired entries.

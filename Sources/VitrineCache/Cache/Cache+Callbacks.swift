@@ -62,11 +62,19 @@ extension Cache {
     /// Stores a value, and calls `completion` with the stored value when it is in memory and queued for the disk.
     ///
     /// `completion` runs on the main actor. For a format without a transform it runs before a call on the main actor
-    /// returns.
+    /// returns. Without `completion`, an error is logged.
     public func set(
         _ value: Value, forKey key: CacheKey, format: FormatName = .original, timeToLive: Duration? = nil,
-        levels: CacheLevels = .all, completion: @escaping @MainActor @Sendable (Result<Value, CacheError>) -> Void
+        levels: CacheLevels = .all,
+        completion: (@MainActor @Sendable (Result<Value, CacheError>) -> Void)? = nil
     ) {
+        guard let completion else {
+            let log = log, name = name
+            return set(value, forKey: key, format: format, timeToLive: timeToLive, levels: levels, on: .immediate) {
+                guard case .failure(let error) = $0 else { return }
+                log.error("Cannot store a value: \(error)", metadata: ["cache": "\(name)"])
+            }
+        }
         set(value, forKey: key, format: format, timeToLive: timeToLive, levels: levels, on: .main) { outcome in
             MainActor.assumeIsolated { completion(outcome) }
         }
@@ -128,8 +136,9 @@ extension Cache {
     /// Removes a key's entry of a format, and calls `completion` on the main actor when it is gone for every later
     /// read. Memory is changed at once.
     public func remove(
-        _ key: CacheKey, format: FormatName = .original, completion: @escaping @MainActor @Sendable () -> Void
+        _ key: CacheKey, format: FormatName = .original, completion: (@MainActor @Sendable () -> Void)? = nil
     ) {
+        guard let completion else { return remove(key, format: format, on: .immediate) {} }
         remove(key, format: format, on: .main) { MainActor.assumeIsolated { completion() } }
     }
 
@@ -144,5 +153,24 @@ extension Cache {
             _ = register.change(slot) { (area.memory.remove(slot), area.pendingWrites.send(.remove, forKey: key)) }
         }
         delivery.perform(completion)
+    }
+
+    /// Removes all entries, in order with earlier and later changes, and calls `completion` on the main actor when they
+    /// are gone from disk.
+    ///
+    /// Later reads do not see the removed entries, and values that are set later stay. `completion` never runs within
+    /// the call. Without it, an error is logged. See ``removeAll(levels:)``.
+    public func removeAll(
+        levels: CacheLevels = .all,
+        completion: (@MainActor @Sendable (Result<Void, CacheError>) -> Void)? = nil
+    ) {
+        let log = log, name = name
+        beginRemovingAll(levels) { outcome in
+            guard let completion else {
+                guard case .failure(let error) = outcome else { return }
+                return log.error("Cannot remove all entries: \(error)", metadata: ["cache": "\(name)"])
+            }
+            CallbackQueue.main.perform(isWithinCall: false) { MainActor.assumeIsolated { completion(outcome) } }
+        }
     }
 }

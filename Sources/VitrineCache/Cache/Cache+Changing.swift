@@ -165,22 +165,42 @@ extension Cache {
     /// Removes all entries, including those of formats that are not registered in this process. The cache can be used
     /// meanwhile. Loads that began earlier do not store their values.
     ///
+    /// Values do not come back by being alive elsewhere; see ``clearMemory()`` for giving up memory only.
+    ///
     /// - Parameter levels: The levels to clear, by their write bits. `.memory` alone takes effect immediately.
     /// - Throws: The error of the disk. Memory is cleared in any case.
     public func removeAll(levels: CacheLevels = .all) async throws(CacheError) {
-        if levels.contains(.writeMemory) { clearMemory() }
-        guard levels.contains(.writeDisk) else { return }
-        let areas = formats.all
-        for area in areas {
-            area.pendingWrites.drop()
-            await area.pendingWrites.waitUntilIdle()
+        let outcome = Promise<Result<Void, CacheError>>()
+        beginRemovingAll(levels) { outcome.fulfill($0) }
+        try await outcome.value().get()
+    }
+
+    /// Removes all entries, in order with all other changes. Later reads do not see the entries.
+    ///
+    /// - Parameter completion: Called when the entries are gone from disk, on any thread.
+    func beginRemovingAll(
+        _ levels: CacheLevels, completion: @escaping @Sendable (Result<Void, CacheError>) -> Void
+    ) {
+        reportMemoryHits()
+        let areas = formats.all, clearsMemory = levels.contains(.writeMemory)
+        guard levels.contains(.writeDisk) else {
+            if clearsMemory { _ = register.changeAll { takeMemory(of: areas) } }
+            return completion(.success(()))
         }
-        // Loads that run now do not store, neither those that read the disk before it is emptied.
-        register.changeAll {}
-        defer {
-            _ = register.changeAll { levels.contains(.writeMemory) ? takeMemory(of: areas) : [] }
+        var failure: CacheError?
+        var dropped: [EntryKey: Operation] = [:]
+        // In one step, so that a change is either before or after it on both levels. Loads that run now do not store.
+        let removed = register.changeAll { () -> [RemovedEntries<MemoryKey, Value>] in
+            do throws(CacheError) {
+                try disk.removeAll(dropping: &dropped, completion: completion)
+            } catch {
+                failure = error
+            }
+            return clearsMemory ? takeMemory(of: areas) : []
         }
-        try await onDisk { (disk) throws(CacheError) in try disk.removeAll() }
+        // Released outside the lock.
+        withExtendedLifetime((removed, dropped)) {}
+        if let failure { completion(.failure(failure)) }
     }
 
     /// Removes all entries of a format. An unknown format is ignored.
@@ -229,11 +249,16 @@ extension Cache {
         return removed.reduce(0) { $0 + $1.count }
     }
 
-    /// Removes all values from memory before the call returns. Entries on disk stay.
+    /// Evicts all values from memory before the call returns. Entries on disk stay.
+    ///
+    /// As with any eviction, values that are alive elsewhere still count as memory hits
+    /// (`CacheableValue.weakReference`). Use ``removeAll(levels:)`` with `.memory` to forget these, too.
     public func clearMemory() {
         reportMemoryHits()
         let areas = formats.all
-        _ = register.changeAll { takeMemory(of: areas) }
+        _ = register.changeAll {
+            [sharedMemory.evictAll()] + areas.filter { !$0.sharesMemory }.map { $0.memory.evictAll() }
+        }
     }
 
     /// Empties the memory of formats, and returns its entries so that they are released outside all locks.

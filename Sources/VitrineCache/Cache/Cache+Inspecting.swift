@@ -99,21 +99,28 @@ extension Cache {
         for key: CacheKey, format: FormatName = .original, levels: CacheLevels? = nil, isRefresh: Bool = false
     ) -> Int {
         guard let slot = formats[format]?.slot(key) else { return 0 }
-        return loads.subscriberCount(for: flightKey(slot, levels ?? configuration.levels, isRefresh: isRefresh))
+        let wanted = flightKey(slot, levels ?? configuration.levels, isRefresh: isRefresh)
+        return loads.subscriberCount { $0.isSame(as: wanted) }
     }
 
     /// The priority of a key's load; nil when there is none.
     package func loadPriority(of key: CacheKey, format: FormatName = .original) -> Priority? {
-        formats[format].flatMap { loads.priority(for: flightKey($0.slot(key), configuration.levels)) }
+        guard let slot = formats[format]?.slot(key) else { return nil }
+        let wanted = flightKey(slot, configuration.levels)
+        return loads.priority { $0.isSame(as: wanted) }
     }
 
     /// How many formats and prefetches wait for a fetch of a key.
     package func sourceWaiters(for key: CacheKey, isRefresh: Bool = false) -> Int {
-        originals.subscriberCount(for: sourceFlightKey(key, isRefresh: isRefresh))
+        let wanted = sourceFlightKey(key, isRefresh: isRefresh)
+        return originals.subscriberCount { $0.isSame(as: wanted) }
     }
 
     /// How urgent the fetch of a key is; nil when there is none.
-    package func sourcePriority(of key: CacheKey) -> Priority? { originals.priority(for: sourceFlightKey(key)) }
+    package func sourcePriority(of key: CacheKey) -> Priority? {
+        let wanted = sourceFlightKey(key)
+        return originals.priority { $0.isSame(as: wanted) }
+    }
 
     /// How many keys are asked for again behind a value that was given.
     package var runningRefreshes: Int { refreshes.withLock { $0.count } }

@@ -13,7 +13,7 @@ extension Cache {
     ) async throws(CacheError) -> Loaded<Value> {
         let levels = levels.intersection(configuration.levels).intersection(source.levels)
         let slot = area.slot(key)
-        let shared = flightKey(slot, levels, isRefresh: reason.isRefresh)
+        let shared = flightKey(slot, levels, isRefresh: reason.isRefresh, bounds: source.bounds)
         do {
             return try await loads.value(for: shared, following: priority) { flight in
                 let ticket = self.register.begin(slot)
@@ -314,7 +314,7 @@ extension Cache {
         _ source: AnySource<Value>, _ key: CacheKey, _ reason: LoadReason, _ levels: CacheLevels,
         _ priority: PrioritySource
     ) async throws -> SourceResult<Value> {
-        var result = try await flight(source, key, joined(key, reason), levels, priority)
+        var result = try await flight(source, key, joined(key, reason, source.bounds), levels, priority)
         if result.isStale, !levels.contains(.readDisk) {
             // Another's request was answered from the disk, which this one does not want.
             result = try await flight(source, key, .refresh, levels, priority)
@@ -326,7 +326,7 @@ extension Cache {
         _ source: AnySource<Value>, _ key: CacheKey, _ reason: LoadReason, _ levels: CacheLevels,
         _ priority: PrioritySource
     ) async throws -> SourceResult<Value> {
-        let shared = sourceFlightKey(key, isRefresh: reason.isRefresh)
+        let shared = sourceFlightKey(key, isRefresh: reason.isRefresh, bounds: source.bounds)
         return try await originals.value(for: shared, following: priority) { flight in
             try await self.ask(source, key, reason, levels, flight.priority)
         }
@@ -334,8 +334,9 @@ extension Cache {
 
     /// A load of a missing value joins a running refresh that callers are waiting for. It does not join a background
     /// refresh: the source decides whether stale values may be returned.
-    private func joined(_ key: CacheKey, _ reason: LoadReason) -> LoadReason {
-        guard reason == .missing, originals.subscriberCount(for: sourceFlightKey(key, isRefresh: true)) > 0,
+    private func joined(_ key: CacheKey, _ reason: LoadReason, _ bounds: String) -> LoadReason {
+        let refresh = sourceFlightKey(key, isRefresh: true, bounds: bounds)
+        guard reason == .missing, originals.subscriberCount(for: refresh) > 0,
             !refreshes.withLock({ $0.contains(key) })
         else { return reason }
         return .refresh
@@ -362,7 +363,11 @@ extension Cache {
         case .bytes(let found): (value, bytes) = (nil, found)
         case .both(let found, let foundBytes): (value, bytes) = (found, foundBytes)
         case .unchanged, .stale: throw CacheError.notFound(key: key)
+        case .gone(let reason):
+            await forget(key, ticket)
+            throw CacheError(reason, key: key)
         }
+        for other in fetched.outdated { await removeAll(forKey: other) }
         let tags = try EntryTags(fetched.tags, began: began)
         var origin = SourceResult<Value>.Origin.source
         if stored != nil, !fetched.levels.contains(.writeDisk) {
@@ -415,8 +420,11 @@ extension Cache {
         if case .stale(let refreshing) = fetched.content {
             guard !reason.isRefresh else { throw CacheError.notFound(key: key) }
             origin = .stale(refreshing: refreshing)
-        } else {
+        } else if fetched.levels.contains(.writeDisk) {
             await renew(key, fetched)
+        } else {
+            // Confirmed for the last time: it may not be kept any longer.
+            await forget(key, ticket)
         }
         return SourceResult(
             value: nil, bytes: entry.bytes, timeToLive: fetched.timeToLive,
@@ -451,9 +459,11 @@ extension Cache {
         return await configuration.executor.run { [disk] in (try? disk.isPurged(tags)) ?? false }
     }
 
-    /// Removes the original that has a successor which may not be stored.
+    /// Removes the entries of a key whose value has no successor, or one that may not be stored. Entries that were
+    /// changed meanwhile stay.
     private func forget(_ key: CacheKey, _ ticket: InvalidationRegister.Ticket) async {
-        await original.pendingWrites.send(.remove, forKey: key) { send in ticket.ifValid(.none, send) ?? true }
+        guard ticket.isValid else { return }
+        await removeAll(forKey: key)
     }
 
     // MARK: Making

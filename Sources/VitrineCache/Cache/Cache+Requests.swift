@@ -255,18 +255,23 @@ extension Cache {
     }
 
     /// ``originalBytes(from:priority:)`` with a priority that changes.
+    ///
+    /// - Parameters:
+    ///   - fetcher: The source of the bytes.
+    ///   - priority: The priority.
+    ///   - isRefresh: Whether the fetcher is asked even if the stored bytes are fresh.
     package func originalBytes(
-        from fetcher: some Fetcher<Value>, following priority: PrioritySource
+        from fetcher: some Fetcher<Value>, following priority: PrioritySource, isRefresh: Bool = false
     ) async throws(CacheError) -> OriginalBytes {
         let key = fetcher.key, source = AnySource(fetcher)
         let levels = configuration.levels.intersection(source.levels)
         do {
-            if levels.contains(.readDisk), let entry = try? await readBytes(key, in: original) {
+            if !isRefresh, levels.contains(.readDisk), let entry = try? await readBytes(key, in: original) {
                 return OriginalBytes(
                     bytes: entry.bytes, expires: entry.expires, levels: .all, isStale: false,
                     validator: entry.validator)
             }
-            let result = try await askOnce(source, key, .missing, levels, priority)
+            let result = try await askOnce(source, key, isRefresh ? .refresh : .missing, levels, priority)
             if case .stale(refreshing: true) = result.origin { refreshBehind(key, in: original, source, levels) }
             if levels.intersection(result.levels).contains(.writeDisk) {
                 await storeOriginal(key, from: result, isInMemory: false)

@@ -63,7 +63,7 @@ public struct CacheConfiguration: Sendable {
     public static var thumbnails: CacheConfiguration {
         var configuration = CacheConfiguration()
         configuration.memoryCapacity = .mebibytes(3)
-        configuration.diskCapacity = FormatName.automaticDiskCapacity
+        configuration.diskCapacity = .mebibytes(50)
         return configuration
     }
 

@@ -13,6 +13,10 @@ public import VitrineCore
 /// Handlers run on the main actor. A server, or a program whose main thread waits, chooses another queue:
 /// `fetch.onEnd(on: .immediate) { … }`.
 ///
+/// The start of a fetch decides when the main actor is called. A fetch that has ended when it is returned, as with a
+/// value in memory, calls handlers within the call that adds them, if that is made on the main actor. Any other fetch
+/// always calls them later, however quickly it ends.
+///
 /// A task ends exactly once: with a value, an error, or ``CacheError/cancelled(key:)``. Handlers run one at a time in
 /// the order in which they were added, including those added after the end. A task continues when it is no longer
 /// referenced.
@@ -36,12 +40,16 @@ public final class FetchTask<Value: Sendable>: Sendable {
     public let key: CacheKey
     private let source: PrioritySource
     private let storage: Locked<Storage>
+    /// Whether the outcome was known from the start. Otherwise handlers are never called within the call that adds
+    /// them, as it would depend on the speed of the disk.
+    private let isImmediate: Bool
 
     /// A fetch that runs until ``finish(_:)`` is called.
     package init(key: CacheKey, priority: Priority = .normal) {
         self.key = key
         source = PrioritySource(priority)
         storage = Locked(Storage())
+        isImmediate = false
     }
 
     /// A fetch that has ended.
@@ -49,6 +57,7 @@ public final class FetchTask<Value: Sendable>: Sendable {
         self.key = key
         source = PrioritySource()
         storage = Locked(Storage(outcome: outcome))
+        isImmediate = true
     }
 
     // MARK: Looking
@@ -115,7 +124,8 @@ public final class FetchTask<Value: Sendable>: Sendable {
 
     /// Calls `handler` with the value on the main actor.
     ///
-    /// If the value is there and the caller is on the main actor, `handler` runs before this method returns.
+    /// If the value was there at the start and the caller is on the main actor, `handler` runs before this method
+    /// returns.
     @discardableResult
     public func onSuccess(_ handler: @escaping @MainActor @Sendable (Value) -> Void) -> Self {
         onEnd { if case .success(let value) = $0 { handler(value) } }
@@ -141,7 +151,8 @@ public final class FetchTask<Value: Sendable>: Sendable {
 
     /// Calls `handler` once with the outcome on the main actor.
     ///
-    /// If the fetch has ended and the caller is on the main actor, `handler` runs before this method returns.
+    /// If the outcome was known at the start and the caller is on the main actor, `handler` runs before this method
+    /// returns.
     @discardableResult
     public func onEnd(_ handler: @escaping @MainActor @Sendable (Result<Value, CacheError>) -> Void) -> Self {
         onEnd(on: .main) { outcome in MainActor.assumeIsolated { handler(outcome) } }
@@ -180,7 +191,7 @@ public final class FetchTask<Value: Sendable>: Sendable {
             return (storage.handlers.removeFirst(), outcome)
         }
         guard let (handler, outcome) = next else { return }
-        handler.delivery.perform {
+        handler.delivery.perform(isWithinCall: isImmediate) {
             handler.body(outcome)
             self.deliver()
         }
@@ -250,10 +261,12 @@ public struct CallbackQueue: Sendable {
         self.submit = submit
     }
 
-    /// On the thread on which the outcome became known; for a memory hit the caller's, inside the call. Must not block.
+    /// On the thread on which the outcome became known; for an outcome that is known already the caller's, inside the
+    /// call. Must not block.
     public static let immediate = CallbackQueue(isHere: { true }, submit: { $0() })
 
-    /// On the main actor; at once where the caller is there already.
+    /// On the main actor. An outcome that is known from the start, such as a value in memory, is delivered at once where
+    /// the caller is there already; any other later.
     public static let main = CallbackQueue(isHere: { isMainActor }, submit: { body in Task { @MainActor in body() } })
 
     /// On the threads of an executor, such as a `BlockingExecutor`, always later. The order of callbacks is the
@@ -263,8 +276,10 @@ public struct CallbackQueue: Sendable {
     }
 
     /// Runs a body there: now if this is the place, else later.
-    package func perform(_ body: @escaping @Sendable () -> Void) {
-        if isHere() { body() } else { submit(body) }
+    ///
+    /// - Parameter isWithinCall: Whether it may run now.
+    package func perform(isWithinCall: Bool = true, _ body: @escaping @Sendable () -> Void) {
+        if isWithinCall, isHere() { body() } else { submit(body) }
     }
 
     /// Marks the main queue, on which the main actor runs. Not the main thread: on Linux that may have given the queue

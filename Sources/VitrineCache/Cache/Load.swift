@@ -75,6 +75,7 @@ struct AnySource<Value: CacheableValue>: Sendable {
     let storesOriginal: Bool
     let revalidates: Bool
     let levels: CacheLevels
+    let bounds: String
     /// Whether its values may have tags.
     let mayHaveTags: Bool
     let fetch: @Sendable (FetchContext) async throws -> FetchResult<Value>
@@ -83,6 +84,7 @@ struct AnySource<Value: CacheableValue>: Sendable {
         storesOriginal = fetcher.storesOriginal
         revalidates = fetcher.revalidates
         levels = fetcher.levels
+        bounds = fetcher.bounds
         mayHaveTags = true
         fetch = { try await fetcher.fetch($0) }
     }
@@ -91,6 +93,7 @@ struct AnySource<Value: CacheableValue>: Sendable {
         storesOriginal = true
         revalidates = false
         levels = .all
+        bounds = ""
         mayHaveTags = !tags.isEmpty
         fetch = { _ in FetchResult(value: try await load(), timeToLive: timeToLive, tags: tags) }
     }
@@ -105,17 +108,26 @@ struct FlightKey: Hashable, Sendable {
     let epoch: InvalidationRegister.Epoch
     /// Whether stored values count as missing.
     let isRefresh: Bool
+    /// The bounds of the source; empty for lookups.
+    let bounds: String
+
+    /// Returns whether both are the same but for the bounds.
+    func isSame(as other: FlightKey) -> Bool {
+        slot == other.slot && levels == other.levels && epoch == other.epoch && isRefresh == other.isRefresh
+    }
 }
 
 extension Cache {
     /// Those who ask for an entry now.
-    func flightKey(_ slot: MemoryKey, _ levels: CacheLevels, isRefresh: Bool = false) -> FlightKey {
-        FlightKey(slot: slot, levels: levels, epoch: register.epoch(of: slot), isRefresh: isRefresh)
+    func flightKey(
+        _ slot: MemoryKey, _ levels: CacheLevels, isRefresh: Bool = false, bounds: String = ""
+    ) -> FlightKey {
+        FlightKey(slot: slot, levels: levels, epoch: register.epoch(of: slot), isRefresh: isRefresh, bounds: bounds)
     }
 
     /// The identity of a shared fetch.
-    func sourceFlightKey(_ key: CacheKey, isRefresh: Bool = false) -> FlightKey {
-        flightKey(original.slot(key), .all, isRefresh: isRefresh)
+    func sourceFlightKey(_ key: CacheKey, isRefresh: Bool = false, bounds: String = "") -> FlightKey {
+        flightKey(original.slot(key), .all, isRefresh: isRefresh, bounds: bounds)
     }
 }
 

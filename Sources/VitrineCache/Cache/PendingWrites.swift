@@ -4,7 +4,8 @@ import VitrineCore
 /// until a thread that may block passes them on.
 package final class PendingWrites: Sendable {
     private struct State {
-        var pending: [(operation: Operation, key: CacheKey)] = []
+        /// With the disk's epoch: a write that was requested before everything was removed is dropped.
+        var pending: [(operation: Operation, key: CacheKey, epoch: Int)] = []
         var isDraining = false
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
@@ -26,7 +27,7 @@ package final class PendingWrites: Sendable {
         var replaced: Operation?
         if trySend(operation, forKey: key, replacing: &replaced) { return replaced }
         let isFirst = state.withLock { state in
-            state.pending.append((operation, key))
+            state.pending.append((operation, key, disk.engine.queue.epoch))
             defer { state.isDraining = true }
             return !state.isDraining
         }
@@ -92,18 +93,15 @@ package final class PendingWrites: Sendable {
     private func drain() {
         while true {
             let (next, waiters) = state.withLock {
-                state -> ((Operation, CacheKey)?, [CheckedContinuation<Void, Never>]) in
-                guard state.pending.isEmpty else {
-                    let first = state.pending.removeFirst()
-                    return ((first.operation, first.key), [])
-                }
+                state -> ((operation: Operation, key: CacheKey, epoch: Int)?, [CheckedContinuation<Void, Never>]) in
+                guard state.pending.isEmpty else { return (state.pending.removeFirst(), []) }
                 state.isDraining = false
                 defer { state.waiters = [] }
                 return (nil, state.waiters)
             }
             for waiter in waiters { waiter.resume() }
-            guard let (operation, key) = next else { return }
-            disk.engine.enqueueBlocking(operation, forKey: disk.entryKey(key))
+            guard let next else { return }
+            disk.engine.enqueueBlocking(next.operation, forKey: disk.entryKey(next.key), since: next.epoch)
         }
     }
 }

@@ -188,15 +188,37 @@ extension DiskEngine {
         if let first { throw first }
     }
 
-    /// Removes everything.
+    /// Removes everything, and waits until it is gone.
     func removeAll() throws(CacheError) {
+        let outcome = Promise<Result<Void, CacheError>>()
+        var dropped: [EntryKey: Operation] = [:]
+        try removeAll(dropping: &dropped) { outcome.fulfill($0) }
+        dropped = [:]
+        try outcome.wait().get()
+    }
+
+    /// Removes everything, in order with other changes: earlier ones are dropped, and later ones stay. Later reads do
+    /// not see the entries. Does not block.
+    ///
+    /// - Parameters:
+    ///   - dropped: Gets the changes that were not written, to be released outside of all locks.
+    ///   - completion: Called on the writing thread when the entries are gone from disk, or could not be removed.
+    /// - Throws: If nothing can be written. Nothing changes then.
+    func removeAll(
+        dropping dropped: inout [EntryKey: Operation],
+        completion: @escaping @Sendable (Result<Void, CacheError>) -> Void
+    ) throws(CacheError) {
         if state.withLock({ $0.isReadOnly }) { throw readOnlyError }
-        queue.dropWaiting()
-        hits.drop()
-        try onWriterAndWait { engine throws(CacheError) in
-            try engine.withProcessLock { () throws(CacheError) in _ = try engine.createLocked() }
-            engine.toldEmpty()
+        let job: @Sendable () -> Void = { [self] in
+            hits.drop()
+            let result = Result { () throws(CacheError) in
+                try withProcessLock { () throws(CacheError) in _ = try createLocked() }
+                toldEmpty()
+            }
+            queue.endClearing()
+            completion(result)
         }
+        if queue.addClearing(job, dropping: &dropped) == .queuedFirst { startDraining() }
     }
 
     private func toldEmpty() {

@@ -152,8 +152,10 @@ final class DiskEngine: Sendable {
     }
 
     /// Adds an operation, blocking while the queue is full.
-    func enqueueBlocking(_ operation: Operation, forKey key: EntryKey) {
-        if queue.addBlocking(operation, forKey: key) == .queuedFirst { startDraining() }
+    ///
+    /// - Parameter epoch: `queue.epoch` when the operation was requested. It is dropped if everything was removed since.
+    func enqueueBlocking(_ operation: Operation, forKey key: EntryKey, since epoch: Int? = nil) {
+        if queue.addBlocking(operation, forKey: key, since: epoch) == .queuedFirst { startDraining() }
     }
 
     /// Runs something on the writing thread after all that was queued before.
@@ -172,7 +174,7 @@ final class DiskEngine: Sendable {
         return try promise.wait().get()
     }
 
-    private func startDraining() {
+    func startDraining() {
         executor.submit { self.drain() }
     }
 

@@ -45,7 +45,11 @@ final class WriteQueue: @unchecked Sendable {
     private var isRunning = false
     private var blockedThreads = 0
     private var blockedTasks: [CheckedContinuation<Void, Never>] = []
-    /// Operations waiting or being written; read without the lock by every get.
+    /// The clearings that were added and have not ended. Meanwhile every key without a later operation is removed.
+    private var clearings = 0
+    /// How many clearings were added so far.
+    private var clearingCount = 0
+    /// Operations waiting or being written, and clearings; read without the lock by every get.
     private let load = Atomic<Int>(0)
 
     init(entries: Int, bytes: Int) {
@@ -69,12 +73,20 @@ final class WriteQueue: @unchecked Sendable {
     }
 
     /// Adds an operation, waiting for room.
-    func addBlocking(_ operation: Operation, forKey key: EntryKey) -> Added {
+    ///
+    /// - Parameter epoch: ``epoch`` when the operation was requested. A clearing since then has removed its entry, and
+    ///   nothing is added.
+    /// - Returns: nil if nothing was added.
+    func addBlocking(_ operation: Operation, forKey key: EntryKey, since epoch: Int? = nil) -> Added? {
         monitor.lock()
-        while !hasRoom(for: operation.heldBytes) {
+        while epoch ?? clearingCount == clearingCount, !hasRoom(for: operation.heldBytes) {
             blockedThreads += 1
             monitor.wait()
             blockedThreads -= 1
+        }
+        guard epoch ?? clearingCount == clearingCount else {
+            monitor.unlock()
+            return nil
         }
         let replaced = insert(operation, key)
         // Released outside the lock.
@@ -100,6 +112,40 @@ final class WriteQueue: @unchecked Sendable {
         return startAndUnlock()
     }
 
+    /// The number of clearings so far.
+    var epoch: Int {
+        monitor.lock()
+        defer { monitor.unlock() }
+        return clearingCount
+    }
+
+    /// Drops the operations that are not being written, and adds a job that removes all entries and then calls
+    /// ``endClearing()``. Until then, every key without a later operation counts as removed.
+    ///
+    /// - Parameter dropped: Gets the dropped operations, to be released outside of all locks: they may hold a user's
+    ///   values.
+    func addClearing(_ job: @escaping @Sendable () -> Void, dropping dropped: inout [EntryKey: Operation]) -> Added {
+        monitor.lock()
+        (dropped, waiting, waitingBytes) = (waiting, [:], 0)
+        order = order[head...].filter { if case .job = $0 { true } else { false } } + [.job(job)]
+        head = 0
+        clearings += 1
+        clearingCount += 1
+        load.store(writing.count + clearings, ordering: .releasing)
+        let added = isRunning ? Added.queued : .queuedFirst
+        isRunning = true
+        wakeAndUnlock()
+        return added
+    }
+
+    /// Ends the clearing whose job runs.
+    func endClearing() {
+        monitor.lock()
+        clearings -= 1
+        load.store(writing.count + waiting.count + clearings, ordering: .releasing)
+        monitor.unlock()
+    }
+
     /// Drops the operations that are not being written, of all formats or of one. Jobs stay.
     func dropWaiting(format: Int64? = nil) {
         monitor.lock()
@@ -111,7 +157,7 @@ final class WriteQueue: @unchecked Sendable {
         let dropped = waiting
         waiting = waiting.filter { format != nil && $0.key.format.id != format }
         waitingBytes = waiting.values.reduce(0) { $0 + $1.heldBytes }
-        load.store(writing.count + waiting.count, ordering: .releasing)
+        load.store(writing.count + waiting.count + clearings, ordering: .releasing)
         wakeAndUnlock()
         // Bodies are released outside the lock.
         withExtendedLifetime(dropped) {}
@@ -151,8 +197,9 @@ final class WriteQueue: @unchecked Sendable {
         guard load.load(ordering: .acquiring) > 0 else { return nil }
         monitor.lock()
         defer { monitor.unlock() }
-        guard let next = waiting[key] else { return writing[key] }
-        return writing[key]?.followed(by: next) ?? next
+        let before = clearings > 0 ? .remove : writing[key]
+        guard let next = waiting[key] else { return before }
+        return before?.followed(by: next) ?? next
     }
 
     /// Whether nothing waits.
@@ -207,7 +254,7 @@ final class WriteQueue: @unchecked Sendable {
         let finished = writing
         writing = [:]
         writingBytes = 0
-        load.store(waiting.count, ordering: .releasing)
+        load.store(waiting.count + clearings, ordering: .releasing)
         wakeAndUnlock()
         // Bodies are released outside the lock.
         withExtendedLifetime(finished) {}

@@ -13,8 +13,8 @@ public import VitrineCore
 /// let report = try await cache.value(from: WeatherFetcher(city: "Bremen"))
 /// ```
 ///
-/// A cache runs one fetch per key at a time, shared by all requests and formats. The fetch is a task of its own and is
-/// cancelled with the last request.
+/// A cache runs one fetch per key and ``bounds`` at a time, shared by all requests and formats. The fetch is a task of its
+/// own and is cancelled with the last request.
 public protocol Fetcher<Value>: Sendable {
     /// The type of the value.
     associatedtype Value: CacheableValue
@@ -34,6 +34,10 @@ public protocol Fetcher<Value>: Sendable {
     /// costs a lookup on disk. Default: false.
     var revalidates: Bool { get }
 
+    /// The conditions that can end a fetch early without changing the value, such as a limit of time. A request does
+    /// not join a fetch with other bounds, so that it never fails by those of another. Default: empty.
+    var bounds: String { get }
+
     /// Fetches the value.
     ///
     /// Must not block the calling thread; run blocking work on `BlockingExecutor`. Should end soon after the task is
@@ -51,6 +55,8 @@ extension Fetcher {
     public var levels: CacheLevels { .all }
     /// False.
     public var revalidates: Bool { false }
+    /// Empty.
+    public var bounds: String { "" }
 }
 
 /// The circumstances of a fetch.
@@ -110,6 +116,8 @@ public struct FetchResult<Value: CacheableValue>: Sendable {
         case unchanged
         /// The stored entry is to be given although its time has passed.
         case stale(refreshing: Bool)
+        /// The source has no value any more.
+        case gone(any Error)
     }
 
     /// The value or its bytes.
@@ -122,6 +130,8 @@ public struct FetchResult<Value: CacheableValue>: Sendable {
     public var tags: [String]
     /// Where it may be kept; the request may narrow this further. Default: everywhere.
     package var levels: CacheLevels
+    /// The keys of other values that the fetch has outdated. Their entries are removed.
+    package var outdated: [CacheKey] = []
 
     package init(
         _ content: Content, timeToLive: Duration? = nil, validator: [UInt8] = [], tags: [String] = [],
@@ -180,13 +190,19 @@ public struct FetchResult<Value: CacheableValue>: Sendable {
     ///   refresh.
     public static func stale(refreshing: Bool) -> FetchResult { FetchResult(.stale(refreshing: refreshing)) }
 
+    /// No value, because the source says that there is none any more. The stored entries of the key are removed in all
+    /// formats, and the load fails with ``CacheError/source(key:underlying:)``. A fetcher that throws keeps them.
+    ///
+    /// - Parameter reason: The error of the load.
+    public static func gone(_ reason: any Error) -> FetchResult { FetchResult(.gone(reason)) }
+
     package private(set) var keepsValidator = false
 
     /// Whether the result is the stored entry.
     var isStored: Bool {
         switch content {
         case .unchanged, .stale: true
-        case .value, .bytes, .both: false
+        case .value, .bytes, .both, .gone: false
         }
     }
 }

@@ -37,7 +37,7 @@ public struct Format<Value: CacheableValue>: Sendable {
     public var decode: (@Sendable ([UInt8]) throws -> Value)?
     /// Which other formats' entries this one can be made from; nil for the original only.
     package var derivation: Derivation?
-    private let isDecodedImmediately = Value.self is any ImmediatelyDecodedValue.Type
+    private let isDecodedImmediately = Value.self is any ImmediatelyDecodedValue.Type || Value.self == [UInt8].self
 
     /// A format that leaves values as they are unless given a transform.
     public init(
@@ -85,25 +85,6 @@ public struct FormatName: Sendable, Hashable, ExpressibleByStringLiteral, Custom
 
     /// The name of the format that stores values unchanged.
     public static let original: FormatName = "original"
-}
-
-extension FormatName {
-    /// Returns the name of the format for a target size: `auto-40x30-aspectfit`, with the suffix `-noupscaling` if
-    /// smaller originals are not enlarged.
-    ///
-    /// - Parameters:
-    ///   - width: The width in pixels, scale included.
-    ///   - height: The height in pixels, scale included.
-    ///   - mode: How the value fills the target, for example `fill`, `aspectfit` or `aspectfill`.
-    ///   - upscaling: Whether smaller originals are enlarged.
-    package static func automatic(width: Int, height: Int, mode: String, upscaling: Bool = true) -> FormatName {
-        FormatName("auto-\(width)x\(height)-\(mode)\(upscaling ? "" : "-noupscaling")")
-    }
-
-    /// The limit of an automatic format on disk: 50 MiB.
-    package static let automaticDiskCapacity: ByteCount = .mebibytes(50)
-    /// The JPEG quality of automatic formats, from 0 to 1.
-    package static let automaticQuality = 0.75
 }
 
 /// The reduction of a format, so that smaller values can be made from larger stored ones instead of asking the source.

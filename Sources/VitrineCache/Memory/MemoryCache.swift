@@ -366,6 +366,15 @@ extension MemoryCache {
         }
     }
 
+    /// Evicts everything, as ``trim(to:)`` with 0.
+    ///
+    /// - Returns: The evicted entries, to be released outside all locks.
+    package func evictAll() -> RemovedEntries<Key, Value> {
+        var removed = RemovedEntries<Key, Value>()
+        changing { Self.trim(&$0, to: 0, &removed) }
+        return removed
+    }
+
     private static func trim(
         _ storage: inout MemoryStorage<Key, Value>, to target: Int, _ removed: inout RemovedEntries<Key, Value>
     ) {

@@ -220,19 +220,16 @@ package enum ListBytes {
         bytes += element
     }
 
-    /// One more element at the end, and those dropped at the beginning that are then too many.
-    package static func appending(
-        _ element: [UInt8], to bytes: [UInt8], maximumCount: Int?
+    /// Returns the list with an element inserted at its beginning or its end, cut to the maximum count.
+    package static func inserting(
+        _ element: [UInt8], atEnd: Bool, of bytes: [UInt8], maximumCount: Int?
     ) throws(CacheableValueError) -> [UInt8] {
-        guard let parts = split(bytes) else { throw .notRepresentable(type: "list") }
-        var result = bytes
-        if let maximumCount, parts.count >= maximumCount {
-            guard maximumCount > 0 else { return [] }
-            let dropped = parts.count + 1 - maximumCount
-            result.removeFirst(dropped < parts.count ? parts[dropped].lowerBound - 4 : bytes.count)
-        }
-        try append(element, to: &result)
-        return result
+        var added: [UInt8] = []
+        try append(element, to: &added)
+        let result = atEnd ? bytes + added : added + bytes
+        guard let parts = split(result) else { throw .notRepresentable(type: "list") }
+        guard let maximumCount, parts.count > maximumCount else { return result }
+        return Array(result[..<(parts[maximumCount].lowerBound - 4)])
     }
 }
 
@@ -242,7 +239,8 @@ package enum ListBytes {
 /// `-inf` and `nan`. ``CodableBox`` wraps types of other modules.
 ///
 /// Numbers, `Bool`, `Date`, `UUID` and `Data` conform and have compact bytes instead, which keep every bit. A number
-/// can be read as any numeric type that has exactly the same value.
+/// can be read as any numeric type that has exactly the same value. `String` conforms, and so do arrays and dictionaries
+/// of conforming types: `Cache<[String: [Palette]]>` needs no more than the declaration.
 ///
 /// The default cost is the length of the bytes, but at least the size of the value. It needs encoding, so types that
 /// are often put into memory should implement `cacheCost`.
@@ -278,10 +276,59 @@ extension CacheableCodable {
     }
 }
 
+/// Texts are stored as UTF-8. Arrays and dictionaries of them are ``CacheableCodable``, too.
+extension String: CacheableCodable {}
+
+/// Arrays are stored as JSON, and bytes (`[UInt8]`) as they are.
+extension Array: CacheableValue, CacheableCodable where Element: CacheableCodable {
+    /// Decodes the array.
+    ///
+    /// - Throws: `DecodingError`; never for bytes.
+    public init(cacheBytes: [UInt8]) throws {
+        if Element.self == UInt8.self, let bytes = cacheBytes as? Self {
+            self = bytes
+        } else {
+            self = try CodableBytes.decode(cacheBytes)
+        }
+    }
+
+    /// Encodes the array.
+    ///
+    /// - Throws: `EncodingError`; never for bytes.
+    public func cacheBytes() throws -> [UInt8] {
+        if Element.self == UInt8.self, let bytes = self as? [UInt8] { return bytes }
+        return try CodableBytes.encode(self)
+    }
+
+    /// The number of bytes. For other elements, the larger of their own size and the length of the JSON.
+    public var cacheCost: Int {
+        if Element.self == UInt8.self { return count }
+        return Swift.max(count * MemoryLayout<Element>.stride, CodableBytes.cost(of: self))
+    }
+}
+
+/// Dictionaries are stored as JSON.
+extension Dictionary: CacheableValue, CacheableCodable where Key: CacheableCodable, Value: CacheableCodable {
+    /// Decodes the dictionary.
+    ///
+    /// - Throws: `DecodingError`.
+    public init(cacheBytes: [UInt8]) throws { self = try CodableBytes.decode(cacheBytes) }
+
+    /// Encodes the dictionary.
+    ///
+    /// - Throws: `EncodingError`.
+    public func cacheBytes() throws -> [UInt8] { try CodableBytes.encode(self) }
+
+    /// The larger of the memory of the keys and values themselves and the length of the JSON.
+    public var cacheCost: Int {
+        Swift.max(count * (MemoryLayout<Key>.stride + MemoryLayout<Value>.stride), CodableBytes.cost(of: self))
+    }
+}
+
 /// A `Codable` value of any type in a wrapper that caches and stores can keep.
 ///
 /// ```swift
-/// let cache = Cache<CodableBox<[String: Date]>>(…)
+/// let cache = Cache<CodableBox<ClosedRange<Date>>>(…)
 /// ```
 public struct CodableBox<Value: Codable & Sendable>: CacheableValue {
     /// The value.

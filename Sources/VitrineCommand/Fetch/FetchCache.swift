@@ -85,6 +85,7 @@ private struct RecordedFetcher<Value: CacheableValue>: Fetcher {
     var key: CacheKey { fetcher.key }
     var storesOriginal: Bool { fetcher.storesOriginal }
     var revalidates: Bool { fetcher.revalidates }
+    var bounds: String { fetcher.bounds }
 
     func fetch(_ context: FetchContext) async throws -> FetchResult<Value> {
         guard mayLoad else {
@@ -96,7 +97,7 @@ private struct RecordedFetcher<Value: CacheableValue>: Fetcher {
         switch fetched.content {
         case .unchanged: record.set(.revalidated, validator: fetched.validator)
         case .stale: record.set(.stale, validator: context.stored?.validator ?? [])
-        case .value, .bytes, .both: record.set(.network, validator: fetched.validator)
+        case .value, .bytes, .both, .gone: record.set(.network, validator: fetched.validator)
         }
         return fetched
     }

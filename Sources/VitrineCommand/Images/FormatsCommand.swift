@@ -155,8 +155,8 @@ private struct FormatReport: Encodable {
 
     /// The libraries of `vitrine-worker` for formats without a decoder in this process, or with a partial one.
     private static let workerLibraries: [ImageFormat: String] = [
-        .tiff: "libvips", .heic: "libheif", .avif: "libheif", .jp2: "libvips", .svg: "libvips", .jxl: "libjxl",
-        .icns: "libvips",
+        .tiff: "libvips", .heic: "libheif", .avif: "libheif", .jp2: "OpenJPEG", .svg: "libvips", .jxl: "libjxl",
+        .icns: "OpenJPEG",
     ]
 
     private static func media(_ media: FileKind.Media) -> FormatReport {

@@ -55,6 +55,8 @@ private struct InspectReport: Sendable, Encodable {
     var film: VideoInfo?
     /// The kind of a file that has nothing to tell but its kind.
     var drawn: String?
+    /// Parts of the input that its picture does not show.
+    var notes: [String] = []
     var error: String?
 
     /// Reads the header of an input. Blocks.
@@ -68,16 +70,28 @@ private struct InspectReport: Sendable, Encodable {
                 film = try VideoFrameSource(input, at: .poster).info()
             case .font?: drawn = "font"
             case .text?: drawn = "text"
-            case .image?, nil: info = try ImageInfo(of: input)
+            case .image?, nil:
+                info = try ImageInfo(of: input)
+                if info?.format == .svg { notes = Self.notes(of: input) }
             }
         } catch {
             self.error = Diagnostics.describe(error).reason
         }
     }
 
+    /// The parts that are left out when a drawing is drawn, or the reason why it is not drawn.
+    private static func notes(of drawing: ImageInput) -> [String] {
+        do throws(ImageError) {
+            let leftOut = try SVGDrawing(ByteSource(drawing), .standard).leftOut
+            return leftOut.isEmpty ? [] : ["drawn without " + leftOut.joined(separator: ", ")]
+        } catch {
+            return ["not drawn: \(error.reason)"]
+        }
+    }
+
     private enum CodingKeys: String, CodingKey {
         case input, format, width, height, orientation, alpha, colorModel, bitDepth, profile, frames, duration, loops
-        case progressive, previews, error, pages, title, videoCodec, audioCodec, frameRate, created
+        case progressive, previews, notes, error, pages, title, videoCodec, audioCodec, frameRate, created
     }
 
     private struct Preview: Encodable {
@@ -107,6 +121,7 @@ private struct InspectReport: Sendable, Encodable {
             info?.embeddedPreviews.map {
                 Preview(width: $0.size?.width, height: $0.size?.height, bytes: $0.count)
             }, forKey: .previews)
+        try container.encode(notes, forKey: .notes)
         try container.encode(error, forKey: .error)
         try encodeDocument(to: &container)
     }
@@ -174,6 +189,7 @@ private struct InspectReport: Sendable, Encodable {
             parts.append("\(info.frameCount) pages")
         }
         parts += info.embeddedPreviews.map { "preview \($0.size?.description ?? "of unknown size")" }
+        parts += notes
         return parts.joined(separator: ", ")
     }
 }

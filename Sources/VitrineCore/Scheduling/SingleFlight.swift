@@ -39,6 +39,22 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
         flights.withLock { $0[key] }?.priority.value
     }
 
+    /// Returns the number of subscribers of all keys that a predicate is true for.
+    package func subscriberCount(where isCounted: (Key) -> Bool) -> Int {
+        flights.withLock { flights in
+            flights.reduce(0) { sum, flight in
+                isCounted(flight.key) ? sum + flight.value.subscribers.withLock { $0.count } : sum
+            }
+        }
+    }
+
+    /// Returns the highest priority of the runs for keys that a predicate is true for, or nil if there is none.
+    package func priority(where isCounted: (Key) -> Bool) -> Priority? {
+        flights.withLock { flights in
+            flights.filter { isCounted($0.key) }.map(\.value.priority.value).max()
+        }
+    }
+
     // MARK: Subscribing
 
     /// Joins the run for a key, and starts one if there is none.

@@ -149,23 +149,44 @@ extension Directories {
     /// Returns the path of a directory for sockets and locks, which only this user can enter. Blocks.
     ///
     /// Without ``runtime`` it lies in `<temporary>/vitrine-<user id>`. Any user can create directories there, so an
-    /// existing one is accepted only if it belongs to this user, is not a link, and is closed to others.
+    /// existing one is used only if it belongs to this user, is not a link, and is closed to others. Otherwise, the
+    /// directory lies in `<state>/vitrine-run`.
     ///
-    /// - Throws: ``FileError/untrusted(path:reason:)`` if it belongs to another user or is open to others.
+    /// - Throws: ``FileError/untrusted(path:reason:)`` if ``runtime`` belongs to another user, or a directory in it or
+    ///   in ``state`` is open to others.
     package func runtimeDirectory(for name: String) throws(FileError) -> String {
-        let parent: String
+        let name = FileName.escaped(name)
         if let runtime {
-            parent = runtime
-            try Directory.create(parent)
-        } else {
-            parent = FilePath.join(temporary, "vitrine-\(geteuid())")
-            try Directory.create(parent)
-            try Self.checkPrivate(parent)
+            try Directory.create(runtime)
+            try Self.checkOwner(runtime)
+            return try Self.privateDirectory(FilePath.join(runtime, name))
         }
-        let path = FilePath.join(parent, FileName.escaped(name))
-        try Directory.create(path)
-        try Self.checkPrivate(path)
+        do throws(FileError) {
+            let parent = try Self.privateDirectory(FilePath.join(temporary, "vitrine-\(geteuid())"))
+            return try Self.privateDirectory(FilePath.join(parent, name))
+        } catch {
+            // Whoever was first to create one of this name would otherwise decide whether this user can work.
+            guard case .untrusted = error else { throw error }
+            let parent = try Self.privateDirectory(FilePath.join(state, "vitrine-run"))
+            return try Self.privateDirectory(FilePath.join(parent, name))
+        }
+    }
+
+    /// Creates a directory for this user alone, or checks the one that exists.
+    private static func privateDirectory(_ path: String) throws(FileError) -> String {
+        // What is in the way may be a link or a file of somebody else.
+        var status = stat()
+        if lstat(path, &status) != 0 { try Directory.create(path) }
+        try checkPrivate(path)
         return path
+    }
+
+    /// Throws unless a directory belongs to this user. One of another user holds that user's sockets, and root would be
+    /// led to them by a variable that survives a change of the user.
+    private static func checkOwner(_ path: String) throws(FileError) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw FileError(operation: "stat", path: path, code: errno) }
+        guard status.st_uid == geteuid() else { throw .untrusted(path: path, reason: "it belongs to another user") }
     }
 
     /// Throws unless the path is a directory of this user that is closed to all others.

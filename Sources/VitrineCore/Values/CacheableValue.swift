@@ -44,15 +44,6 @@ extension CacheableValue {
 /// A value whose bytes are decoded so fast that the reading thread may do it, which saves waking another one.
 package protocol ImmediatelyDecodedValue: CacheableValue {}
 
-extension [UInt8]: CacheableValue, ImmediatelyDecodedValue {
-    /// Creates the array from the bytes themselves.
-    public init(cacheBytes: [UInt8]) { self = cacheBytes }
-    /// Returns the bytes themselves.
-    public func cacheBytes() -> [UInt8] { self }
-    /// The number of bytes.
-    public var cacheCost: Int { count }
-}
-
 extension String: CacheableValue {
     /// Creates a text from UTF-8.
     ///

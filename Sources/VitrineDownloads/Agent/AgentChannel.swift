@@ -27,11 +27,13 @@ final class AgentChannel: Sendable {
     private let descriptor: Int32
     private let writing = Locked(())
     private let reading = Locked(Reading())
-    /// The length limit of a message.
-    private static let longestLine = 256 << 20
+    /// The length limit of a received message.
+    private let longestLine: Int
 
-    /// - Parameter descriptor: A connected socket, which the object owns.
-    init(_ descriptor: Int32) { self.descriptor = descriptor }
+    /// - Parameters:
+    ///   - descriptor: A connected socket, which the object owns.
+    ///   - longestLine: The most bytes of a message that is received.
+    init(_ descriptor: Int32, longestLine: Int) { (self.descriptor, self.longestLine) = (descriptor, longestLine) }
 
     deinit { close(descriptor) }
 
@@ -66,9 +68,19 @@ final class AgentChannel: Sendable {
     /// - Returns: Whether it was sent: false after the other end was closed.
     @discardableResult
     func send(_ message: some Encodable) -> Bool {
-        guard let data = try? JSONEncoder().encode(message) else { return false }
-        let line = Array(data) + [0x0A]
-        return writing.withLock { _ in
+        Self.line(of: message).map { send(line: $0) } ?? false
+    }
+
+    /// Returns the bytes of a message with their line end; nil for one that is not representable.
+    static func line(of message: some Encodable) -> [UInt8]? {
+        (try? JSONEncoder().encode(message)).map { Array($0) + [0x0A] }
+    }
+
+    /// Sends the bytes of a message with their line end.
+    ///
+    /// - Returns: As ``send(_:)``.
+    func send(line: [UInt8]) -> Bool {
+        writing.withLock { _ in
             line.withUnsafeBytes { bytes in
                 var offset = 0
                 while offset < bytes.count, let base = bytes.baseAddress {
@@ -93,7 +105,7 @@ final class AgentChannel: Sendable {
                     return message
                 }
                 reading.searched = reading.bytes.count
-                guard reading.searched <= Self.longestLine, fill(&reading) else { return nil }
+                guard reading.searched <= longestLine, fill(&reading) else { return nil }
             }
         }
     }
@@ -119,6 +131,10 @@ final class AgentChannel: Sendable {
 enum AgentProtocol {
     /// The version, which both sides must share.
     static let version = 1
+    /// The most bytes of a request. A line without end takes no more memory of the agent.
+    static let longestRequest = 1 << 20
+    /// The most bytes of a message of the agent, which may be a list of very many downloads.
+    static let longestMessage = 256 << 20
 }
 
 /// A request of a client. Each gets one reply with the same number.

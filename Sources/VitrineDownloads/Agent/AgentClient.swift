@@ -291,7 +291,15 @@ final class AgentLink: Sendable {
                 // The cancellation may have come before the call was registered.
                 if Task.isCancelled { take(number)?.resume(returning: nil) }
                 writer.submit { [channel] in
-                    if !channel.send(AgentRequest(number: number, call: call)) { channel.end() }
+                    let line = AgentChannel.line(of: AgentRequest(number: number, call: call))
+                    if let line, line.count > AgentProtocol.longestRequest {
+                        let limit = AgentProtocol.longestRequest
+                        let error = DownloadError.agent(
+                            reason: "a request has \(line.count) bytes, and the limit is \(limit)")
+                        self.take(number)?.resume(returning: .failed(DownloadStatus.Failure(error)))
+                    } else if line.map({ channel.send(line: $0) }) != true {
+                        channel.end()
+                    }
                 }
             }
         } onCancel: {

@@ -40,7 +40,7 @@ struct AgentLauncher: Sendable {
         case EAGAIN: throw timeout(nil)
         default: throw .file(FileError(operation: "connect", path: location.socket, code: code))
         }
-        let channel = AgentChannel(descriptor)
+        let channel = AgentChannel(descriptor, longestLine: AgentProtocol.longestMessage)
         guard channel.isTrusted else {
             throw .file(.untrusted(path: location.socket, reason: "another user listens there"))
         }

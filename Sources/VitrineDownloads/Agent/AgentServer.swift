@@ -174,7 +174,7 @@ final class AgentServer: Sendable {
         var descriptor: Int32 = -1
         while true {
             switch cdownloads_accept(listener, &descriptor) {
-            case 0: admit(AgentChannel(descriptor))
+            case 0: admit(AgentChannel(descriptor, longestLine: AgentProtocol.longestRequest))
             // Too many files are open, until a client disconnects.
             case EMFILE, ENFILE, ENOMEM, ENOBUFS: usleep(10_000)
             default: return

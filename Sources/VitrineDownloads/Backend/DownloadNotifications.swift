@@ -7,17 +7,22 @@ import VitrineCore
 extension Notification.Name {
     /// Posted when a download progresses, at most ten times a second.
     ///
-    /// The object is the ``Download``. The user information has the status under ``Download/statusKey``.
+    /// The object is the ``Download``. `Notification.downloadStatus` is its status at that moment.
     public static let downloadProgressDidChange = Notification.Name("DownloadProgressNotification")
     /// Posted when a download has ended.
     ///
-    /// The object is the ``Download``. The user information has the status under ``Download/statusKey``.
+    /// The object is the ``Download``. `Notification.downloadStatus` is its status at that moment.
     public static let downloadDidComplete = Notification.Name("DownloadDidComplete")
 }
 
 extension Download {
     /// The key of the ``DownloadStatus`` in the user information of download notifications.
     public static let statusKey = "DownloadStatus"
+}
+
+extension Notification {
+    /// The status in a notification of a download; nil in any other.
+    public var downloadStatus: DownloadStatus? { userInfo?[Download.statusKey] as? DownloadStatus }
 }
 
 /// Posts the changes of downloads to the notification centre, in order.

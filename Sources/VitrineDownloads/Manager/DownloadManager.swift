@@ -106,6 +106,12 @@ public final class DownloadManager: Sendable {
         return Download(try await lease.backend.start(request, id: id), lease: lease)
     }
 
+    /// Starts a download of a URL, with the default options.
+    ///
+    /// - Throws: ``DownloadError`` as the form for requests.
+    @discardableResult
+    public func start(_ url: URL) async throws(DownloadError) -> Download { try await start(DownloadRequest(url)) }
+
     /// Starts a download of an address as text, with the default options.
     ///
     /// - Parameter url: The address, `http` or `https`.

@@ -6,14 +6,15 @@ import VitrineCore
 ///
 /// Planes are averaged as the AV1 decoder left them and reduced to 8 bits in the same step; colours are converted
 /// afterwards, at the small size. Pixels are returned as stored, cut by `clap`: `irot` and `imir` are
-/// ``ImageInfo/orientation``, and `pasp` and gain maps are ignored. Grids and sequences are the library's.
+/// ``ImageInfo/orientation``, and `pasp` is ignored. A gain map is used where it leads from a base of high dynamic
+/// range to the picture of standard range. Grids and sequences are the library's.
 /// Varieties that its version shows wrong are left to the next decoder.
 ///
 /// A frame is one call that cannot be stopped, so the decoder belongs into a worker. A file that ends early gives no
 /// partial image.
 ///
 /// A file without an ICC profile gets one made from its colour primaries and transfer function (`nclx`, or the AV1
-/// sequence header). PQ and HLG, which no ICC curve describes, count as sRGB.
+/// sequence header), PQ and HLG included.
 package struct AVIFDecoder: ImageDecoding {
     package let formats: Set<ImageFormat> = [.avif]
     package let needsIsolation = true
@@ -28,16 +29,16 @@ package struct AVIFDecoder: ImageDecoding {
         try request.limits.checkFrame(request.page, input: source.name)
         var bytes = try source.allBytes()
         HEIFContainer.closeLastBox(&bytes, source.name)
-        let container = try? HEIFContainer(ByteReader(source))
+        let container = try? HEIFContainer(ByteReader(ByteSource(source, polling: request.cancellation)))
         if let container { try AVIFVersion.check(container) }
         let auxiliary = try AVIFVersion.auxiliary(of: container)
-        let shown = container?.cut
+        let parts = Parts(
+            shown: container?.cut, ignoresAlpha: auxiliary == .other,
+            gain: request.page == 0 ? container.flatMap { Self.gain($0, request) } : nil)
         let result: Result<DecodedImage, ImageError> = bytes.withUnsafeBufferPointer { buffer in
             guard let base = buffer.baseAddress else { return .failure(.empty(input: source.name)) }
             do throws(ImageError) {
-                let image = try decode(
-                    base, count: buffer.count, name: source.name, shown, ignoresAlpha: auxiliary == .other, request)
-                return .success(image)
+                return .success(try decode(base, count: buffer.count, name: source.name, parts, request))
             } catch {
                 return .failure(error)
             }
@@ -45,8 +46,18 @@ package struct AVIFDecoder: ImageDecoding {
         return try result.get()
     }
 
+    /// Facts of the container about the picture.
+    private struct Parts {
+        /// The shown part of the first frame; nil for all of it.
+        let shown: PixelRect?
+        /// Whether the samples that the library takes for alpha are something else.
+        let ignoresAlpha: Bool
+        /// The map by which a picture of high dynamic range is to be shown.
+        let gain: GainSamples?
+    }
+
     private func decode(
-        _ data: UnsafePointer<UInt8>, count: Int, name: String, _ shown: PixelRect?, ignoresAlpha: Bool,
+        _ data: UnsafePointer<UInt8>, count: Int, name: String, _ parts: Parts,
         _ request: DecodeRequest
     ) throws(ImageError) -> DecodedImage {
         let session = try AVIFSession.open(
@@ -56,20 +67,44 @@ package struct AVIFDecoder: ImageDecoding {
         }
         if request.cancellation.isCancelled { throw .cancelled(input: name) }
         var frame = try session.read(request.page)
-        if ignoresAlpha { frame.alpha = nil }
+        if parts.ignoresAlpha { frame.alpha = nil }
         if request.cancellation.isCancelled { throw .cancelled(input: name) }
-        return try Self.image(frame, of: session, name: name, shown: request.page == 0 ? shown : nil, request)
+        return try Self.image(
+            frame, of: session, name: name, shown: request.page == 0 ? parts.shown : nil, gain: parts.gain, request)
+    }
+
+    /// The map by which a picture of high dynamic range is to be shown; nil without one, or for one that is damaged.
+    private static func gain(_ container: HEIFContainer, _ request: DecodeRequest) -> GainSamples? {
+        guard let map = GainMap(container), let bytes = container.bytes(withPrimary: map.item) else { return nil }
+        let (name, limits) = (container.reader.name, request.limits)
+        return bytes.withUnsafeBufferPointer { buffer -> GainSamples? in
+            guard let base = buffer.baseAddress else { return nil }
+            do throws(ImageError) {
+                let session = try AVIFSession.open(
+                    base, count: buffer.count, name: name, limits: limits, threads: request.threads)
+                let reader = AVIFFrameReader(frame: try session.read(0), factor: 1)
+                let plane = try session.converted(reader, name: name).planes[0]
+                guard plane.channels == 3, plane.bytesPerRow == 3 * plane.width else { return nil }
+                return map.applying(plane.storage, size: PixelSize(width: plane.width, height: plane.height))
+            } catch {
+                return nil
+            }
+        }
     }
 
     /// The samples of the frame read last.
     fileprivate static func image(
         _ frame: cavif_frame, of session: borrowing AVIFSession, name: String, shown: PixelRect?,
-        _ request: DecodeRequest
+        gain: GainSamples? = nil, _ request: DecodeRequest
     ) throws(ImageError) -> DecodedImage {
         var frame = frame
         let isCut = frame.cut(to: shown)
         let size = PixelSize(width: Int(frame.width), height: Int(frame.height))
         let reader = AVIFFrameReader(frame: frame, factor: request.blockSide(for: size))
+        let profile = request.info.samplesProfile
+            ?? CodePointProfile(primaries: Int(frame.primaries), transfer: Int(frame.transfer))?.bytes
+        if let image = reader.shown(in: profile, isCut ? nil : gain, request.cancellation) { return image }
+        if request.cancellation.isCancelled { throw .cancelled(input: name) }
         var image: DecodedImage
         switch reader.colors {
         case .planes(let matrix): image = reader.yCbCr(matrix)
@@ -83,8 +118,7 @@ package struct AVIFDecoder: ImageDecoding {
             guard !isCut else { throw .unsupported(input: name, reason: "a cut picture with another matrix of colours") }
             image = try session.converted(reader, name: name)
         }
-        image.colorProfile = request.info.colorProfile
-            ?? CodePointProfile(primaries: Int(frame.primaries), transfer: Int(frame.transfer))?.bytes
+        image.colorProfile = profile
         return image
     }
 
@@ -223,7 +257,7 @@ private struct AVIFSession: ~Copyable {
         let channels = hasAlpha ? 4 : 3
         let (width, height) = (Int(reader.frame.width), Int(reader.frame.height))
         let isPremultiplied = hasAlpha && reader.factor > 1
-        let pixels = PixelStorage(uninitializedByteCount: width * height * channels)
+        let pixels = PixelStorage(zeroedByteCount: width * height * channels)
         let base = pixels.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
         try check(
             Int(cavif_decoder_convert(decoder, base, width * channels, Int32(channels), isPremultiplied ? 1 : 0)))
@@ -408,6 +442,45 @@ private struct AVIFFrameReader {
             alpha: channels == 3 ? .none : isPremultiplied ? .premultiplied : .straight, samplesAreMeans: factor > 1)
     }
 
+    /// The frame in sRGB, if it is of high dynamic range and of more than 8 bits, and opaque or with a map of its own.
+    func shown(
+        in profile: [UInt8]?, _ gain: GainSamples?, _ cancellation: CancellationToken
+    ) -> DecodedImage? {
+        guard frame.depth > 8, frame.alpha == nil || (gain != nil && frame.premultiplied == 0),
+            let profile = profile.flatMap({ ColorProfile($0) }),
+            profile.isHighRange, let luma = frame.y
+        else { return nil }
+        let (width, height) = (Int(frame.width), Int(frame.height))
+        var planes = [
+            DeepFrame.Plane(
+                samples: luma, bytesPerRow: frame.y_stride, size: PixelSize(width: width, height: height),
+                block: (factor, factor))
+        ]
+        let shiftX = Int(frame.layout) == CAVIF_444 ? 0 : 1
+        let shiftY = Int(frame.layout) == CAVIF_420 ? 1 : 0
+        var matrix: DecodedImage.Matrix?
+        switch colors {
+        case .gray: break
+        case .foreign, .lifted, .unknown: return nil
+        case .identity, .planes:
+            guard let u = frame.u, let v = frame.v else { return nil }
+            if case .planes(let meaning) = colors { matrix = meaning }
+            let size = PixelSize(width: (width + shiftX) >> shiftX, height: (height + shiftY) >> shiftY)
+            let block = (max(1, factor >> shiftX), max(1, factor >> shiftY))
+            planes.append(DeepFrame.Plane(samples: u, bytesPerRow: frame.u_stride, size: size, block: block))
+            planes.append(DeepFrame.Plane(samples: v, bytesPerRow: frame.v_stride, size: size, block: block))
+        }
+        var deep = DeepFrame(
+            planes: planes, matrix: matrix, isFullRange: frame.full_range != 0, depth: Int(frame.depth))
+        deep.gain = gain
+        deep.alpha = reducedAlpha()
+        guard var plane = deep.shown(in: profile, cancellation) else { return nil }
+        plane.extentWidth = Double(width) / Double(factor)
+        plane.extentHeight = Double(height) / Double(factor)
+        return DecodedImage(
+            planes: [plane], model: .rgb, alpha: deep.alpha == nil ? .none : .straight, samplesAreMeans: factor > 1)
+    }
+
     private func meaning(of alpha: PixelPlane?) -> DecodedImage.Alpha {
         alpha == nil ? .none : frame.premultiplied != 0 ? .premultiplied : .straight
     }
@@ -464,7 +537,7 @@ private struct AVIFFrameReader {
         let first = planes[0]
         guard planes.count > 1 else { return first }
         let (count, n) = (first.width * first.height, planes.count)
-        let storage = PixelStorage(uninitializedByteCount: count * n)
+        let storage = PixelStorage(zeroedByteCount: count * n)
         let target = storage.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
         for (channel, plane) in planes.enumerated() {
             plane.storage.withUnsafeBytes { bytes in
@@ -497,7 +570,7 @@ private struct AlphaWeightedBox {
         _ scale: BoxReducer.Scale
     ) -> PixelPlane {
         let (columns, rows) = ((width - 1) / factor + 1, (height - 1) / verticalFactor + 1)
-        let storage = PixelStorage(uninitializedByteCount: columns * rows)
+        let storage = PixelStorage(zeroedByteCount: columns * rows)
         let target = storage.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
         for row in 0..<rows {
             for column in 0..<columns {

@@ -69,7 +69,7 @@ public final class AnimatedImage: Sendable {
         budget: FrameBudget = .shared
     ) throws(ImageError) {
         let opened = try ByteSource(input)
-        let header = try ImageHeader(ByteReader(opened), decoder.limits)
+        let header = try ImageHeader.read(opened, decoder.limits, CancellationToken())
         let info = header.info
         guard info.isAnimated, header.pictures.isEmpty, info.format.isBuiltIn else { return nil }
         try decoder.limits.check(info, source: opened, frames: info.frameCount)

@@ -50,6 +50,8 @@ struct BMPHeader {
     var palette: [UInt8]
     /// Where pixels begin when nothing else says so: behind header, masks and palette.
     var end: Int
+    /// Where an embedded colour profile begins, counted from the header; nil without one.
+    var profileOffset: Int?
 
     /// Whether masks include alpha.
     var hasAlpha: Bool {
@@ -102,6 +104,9 @@ struct BMPHeader {
             }
         }
         if hasTrailingMasks { next += compression == 6 ? 16 : 12 }
+
+        // BITMAPV5HEADER: PROFILE_EMBEDDED, "MBED".
+        if length >= 124, bytes.u32(56) == 0x4D42_4544 { profileOffset = Int(bytes.u32(112)) }
 
         let entry = isCore ? 3 : 4
         let implied = bits <= 8 ? 1 << bits : 0

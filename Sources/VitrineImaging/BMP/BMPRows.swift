@@ -120,7 +120,7 @@ struct BMPRowWindow {
         self.rows = rows
         self.isTopDown = isTopDown
         rowsAtOnce = max(1, min(rows, capacity / bytesPerRow))
-        storage = PixelStorage(uninitializedByteCount: rowsAtOnce * bytesPerRow)
+        storage = PixelStorage(zeroedByteCount: rowsAtOnce * bytesPerRow)
     }
 
     /// Row `y` from the top, valid until the next call; zeros where the source has ended.

@@ -56,7 +56,9 @@ package struct ICODecoder: ImageDecoding {
             }
         }
         let maskBytes = (header.size.width + 31) / 32 * 4 * header.size.height
-        let hasMask = !header.hasAlpha && source.count >= mask + maskBytes
+        // Some writers put a profile where the mask belongs.
+        let end = header.profileOffset.map { $0 >= mask ? min($0, source.count) : source.count } ?? source.count
+        let hasMask = !header.hasAlpha && end >= mask + maskBytes
         return try BMPBitmap(
             source: source, header: header, offset: offset, mask: hasMask ? mask : nil, request: request
         ).decode()

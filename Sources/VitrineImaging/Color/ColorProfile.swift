@@ -8,8 +8,9 @@ import Darwin
 
 /// An ICC profile, ready to convert 8-bit device values to sRGB.
 ///
-/// Relative colorimetric, colours outside sRGB clipped. Reads matrix and tone curve profiles (RGB, grey) and table
-/// profiles (RGB, CMYK). Pictures with other, malformed or degenerate profiles count as sRGB. Source: ICC.1:2022.
+/// Relative colorimetric, colours outside sRGB clipped; those of PQ and HLG are shown by ``DisplayLight``. Reads matrix
+/// and tone curve profiles (RGB, grey) and table profiles (RGB, CMYK). Pictures with other, malformed or degenerate
+/// profiles count as sRGB. Source: ICC.1:2022.
 package struct ColorProfile: Sendable {
     /// Device channels a profile is for.
     package enum Space: Sendable { case gray, rgb, cmyk }
@@ -21,17 +22,29 @@ package struct ColorProfile: Sendable {
         case sums([SIMD4<Float>])
         /// Tables of 256 a channel, then the grid.
         case lookup(ColorLookup, [Float])
+        case highRange(HighRangeColors)
     }
 
     package let space: Space
     /// Whether conversion changes no level by more than one.
     package private(set) var isSRGB = false
     private let transform: Transform
+    /// The colours of a profile of PQ or HLG.
+    var highRange: HighRangeColors? {
+        if case .highRange(let colors) = transform { return colors }
+        return nil
+    }
 
     /// Reads a profile; nil if it is malformed or of an unsupported kind.
     package init?(_ bytes: [UInt8]) {
         let reader = ICCReader(bytes: bytes)
         guard bytes.count >= 132, reader.matches("acsp", at: 36) else { return nil }
+        let isGray = reader.matches("GRAY", at: 16)
+        if isGray || reader.matches("RGB ", at: 16), let colors = HighRangeColors(reader) {
+            space = isGray ? .gray : .rgb
+            transform = .highRange(colors)
+            return
+        }
         let isLab = reader.matches("Lab ", at: 20)
         guard isLab || reader.matches("XYZ ", at: 20) else { return nil }
         if reader.matches("GRAY", at: 16) {
@@ -140,10 +153,13 @@ package struct ColorProfile: Sendable {
         Self.convert(pixels, count: count, transform, isPremultiplied: isPremultiplied)
     }
 
-    /// The sRGB level of every grey level; nil unless the space is ``Space/gray``.
+    /// The sRGB level of every grey level; nil unless the space is ``Space/gray``, or the encoding PQ or HLG.
     package var grayLevels: [UInt8]? {
-        if case .gray(let table) = transform { return table }
-        return nil
+        switch transform {
+        case .gray(let table): return table
+        case .highRange(let colors): return colors.grayLevels
+        default: return nil
+        }
     }
 
     /// Converts cyan, magenta, yellow, black (255 = full ink) to opaque pixels in place.
@@ -158,6 +174,7 @@ package struct ColorProfile: Sendable {
         if isPremultiplied { AlphaMath.unpremultiply(pixels, count: count) }
         switch transform {
         case .gray: return
+        case .highRange(let colors): colors.convert(pixels, count: count)
         case .lookup(let lookup, let tables): convert(pixels, count: count, lookup, tables)
         case .sums(let sums):
             SRGB.encoded.withUnsafeBufferPointer { encoded in

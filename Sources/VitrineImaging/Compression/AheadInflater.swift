@@ -55,7 +55,6 @@ package final class AheadInflater<Source: InflaterSource> {
         from position: Int, in memory: Memory, _ source: (_ byte: Int) throws(ImageError) -> Source?
     ) throws(ImageError) {
         let searched = ScratchMemory(byteCount: Self.searchedBytes + 64)
-        searched.bytes.initializeMemory(as: UInt8.self, repeating: 0)
         guard var bytes = try source(position) else { return nil }
         var filled = 0
         while filled < Self.searchedBytes {

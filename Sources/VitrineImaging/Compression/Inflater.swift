@@ -98,10 +98,8 @@ package struct Inflater<Source: InflaterSource>: ~Copyable {
             to: UInt8.self, capacity: 512 + windowBytes + inputCapacity + Self.slack)
         lengths = bytes
         window = bytes + 512
-        // Wide loads may touch bytes nothing has been written to; they never reach the output, but must be defined.
-        window.initialize(repeating: 0, count: windowBytes)
+        // Wide loads may touch bytes nothing has been written to; they never reach the output.
         input = window + windowBytes
-        input.initialize(repeating: 0, count: inputCapacity + Self.slack)
         inputNext = input
         inputEnd = input
         out = window
@@ -230,11 +228,12 @@ extension Inflater where Source == InflaterBytes {
     ///
     /// - Parameter maximum: The most bytes to return; further bytes are cut off.
     package static func inflate(
-        _ bytes: [UInt8], wrapper: Wrapper = .zlib, maximum: Int
+        _ bytes: [UInt8], wrapper: Wrapper = .zlib, maximum: Int, expected: Int = 0
     ) throws(InflateError) -> [UInt8] {
         let chunk = min(max(maximum, 1), 64 << 10)
         var inflater = Inflater(InflaterBytes(bytes), wrapper: wrapper, chunk: chunk, inputCapacity: 8 << 10)
         var result: [UInt8] = []
+        result.reserveCapacity(min(expected, maximum))
         while result.count < maximum {
             let piece = try inflater.next()
             if piece.isEmpty { break }

@@ -44,10 +44,9 @@ struct DecodePlan {
         } else {
             rendered = orientation.upright(output)
         }
-        if info.format == .svg, let target, target.longestSide > limits.maximumOutputSide {
-            // A drawing is drawn at the size, all of it.
-            throw .limitExceeded(
-                input: input, limit: .outputSide, actual: target.longestSide, allowed: limits.maximumOutputSide)
+        // A drawing is drawn at the size, all of it.
+        if info.format == .svg {
+            try limits.require((target ?? info.storedSize).longestSide, .outputSide, limits.maximumOutputSide, input)
         }
     }
 }

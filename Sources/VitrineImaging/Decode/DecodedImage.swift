@@ -29,6 +29,27 @@ package struct PixelPlane: Sendable {
     }
 }
 
+extension PixelPlane {
+    /// Returns the channels before `channel` and the others as planes of their own.
+    func split(before channel: Int) -> [PixelPlane] {
+        [0..<channel, channel..<channels].map { part in
+            var plane = PixelPlane(
+                width: width, height: height, channels: part.count,
+                storage: PixelStorage(zeroedByteCount: width * height * part.count))
+            (plane.extentWidth, plane.extentHeight) = (extentWidth, extentHeight)
+            storage.withUnsafeBytes { from in
+                for y in 0..<height {
+                    for x in 0..<width {
+                        let (start, target) = (y * bytesPerRow + x * channels, (y * width + x) * part.count)
+                        for c in part { plane.storage.bytes[target + c - part.lowerBound] = from[start + c] }
+                    }
+                }
+            }
+            return plane
+        }
+    }
+}
+
 /// The result of a decoder: samples in the file's own colour model, as stored (not turned upright). They are not
 /// smaller than requested, unless the image itself is.
 ///
@@ -42,7 +63,8 @@ package struct DecodedImage: Sendable {
         case rgb
         /// Three planes of one channel, chroma at any resolution (a fourth plane is alpha).
         case yCbCr(Matrix, fullRange: Bool)
-        /// One plane, 4 channels. `inverted`: 255 means no ink, as Adobe stores it.
+        /// One plane, 4 channels (a second plane is alpha, by which inks are multiplied). `inverted`: 255 means no ink,
+        /// as Adobe stores it.
         case cmyk(inverted: Bool)
     }
 

@@ -14,13 +14,14 @@ extension ImageDecoder {
     package func embeddedPreview(
         of input: ImageInput, at resizer: ImageResizer, cancellation: CancellationToken = CancellationToken()
     ) throws(ImageError) -> Image? {
-        let source = try ByteSource(input)
-        let info = try ImageInfo(reading: source, limits: limits)
-        try limits.check(info, source: source)
-        guard !info.embeddedPreviews.isEmpty else { return nil }
-        let plan = try DecodePlan(resizer, for: info, limits: limits, input: source.name)
-        return try Deadline.run(seconds: limits.deadline, input: source.name, cancellation: cancellation) {
+        let opened = try ByteSource(input)
+        return try Deadline.run(seconds: limits.deadline, input: opened.name, cancellation: cancellation) {
             token throws(ImageError) in
+            let source = ByteSource(opened, polling: token)
+            let info = try ImageInfo(reading: source, limits: limits)
+            try limits.check(info, source: source)
+            guard !info.embeddedPreviews.isEmpty else { return nil }
+            let plan = try DecodePlan(resizer, for: info, limits: limits, input: source.name)
             let request = DecodeRequest(info: info, target: plan.target, limits: limits, cancellation: token)
             let wanted = plan.target ?? info.storedSize
             // The smallest that is large enough, else the largest.

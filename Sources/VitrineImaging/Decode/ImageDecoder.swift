@@ -43,11 +43,20 @@ public struct ImageDecoder: Sendable {
 
     /// Reads the header: format, size, orientation, frames and more, without decoding pixels.
     ///
-    /// - Throws: ``ImageError`` if the input cannot be read or is not an image.
+    /// - Throws: ``ImageError`` if the input cannot be read or is not an image, or `CancellationError` if the task is
+    ///   cancelled.
     public func info(of input: ImageInput) async throws -> ImageInfo {
-        let limits = limits
-        return try await BlockingExecutor.shared.run { () throws(ImageError) in
-            try ImageInfo(of: input, limits: limits)
+        let (limits, token) = (limits, CancellationToken())
+        do {
+            return try await withTaskCancellationHandler {
+                try await BlockingExecutor.shared.run { () throws(ImageError) in
+                    try ImageInfo(of: input, limits: limits, cancellation: token)
+                }
+            } onCancel: {
+                token.cancel()
+            }
+        } catch ImageError.cancelled {
+            throw CancellationError()
         }
     }
 
@@ -80,7 +89,7 @@ public struct ImageDecoder: Sendable {
     /// code.
     ///
     /// - Throws: ``ImageError``; ``ImageError/cancelled(input:)`` soon after `cancellation` is cancelled and
-    ///   ``ImageError/timedOut(input:)`` after ``ImageLimits/deadline`` seconds.
+    ///   ``ImageError/timedOut(input:)`` after the time of ``ImageLimits/deadline``, which begins with the header.
     public func decode(
         _ input: ImageInput, at resizer: ImageResizer = .none, options: DecodeOptions = DecodeOptions(),
         cancellation: CancellationToken = CancellationToken()
@@ -91,7 +100,7 @@ public struct ImageDecoder: Sendable {
 
     /// A document that keeps to itself, in memory: a file might become another one between the check and the drawing.
     ///
-    /// - Throws: ``ImageError/unsupported(input:reason:)`` when it refers to anything else.
+    /// - Throws: ``ImageError/unsupported(input:reason:)`` when its references cannot be found.
     func checkedDrawing(
         _ source: ByteSource, frames: Int
     ) throws(ImageError) -> (ByteSource, ImageInfo) {
@@ -99,10 +108,9 @@ public struct ImageDecoder: Sendable {
         // Read anew, as the file may have changed already.
         let info = try ImageInfo(reading: copy, limits: limits)
         try limits.check(info, source: copy, frames: frames)
-        if info.format == .svg, let reason = SVGPolicy.containsExternalReference(try copy.allBytes()) {
-            throw .unsupported(input: copy.name, reason: reason)
-        }
-        return (copy, info)
+        guard info.format == .svg else { return (copy, info) }
+        let drawing = try SVGDrawing(copy, limits)
+        return (ByteSource(bytes: drawing.bytes, name: copy.name), info)
     }
 
     /// Whether there is a decoder for a format: in this build, or in a worker that is installed.
@@ -175,21 +183,46 @@ extension ImageDecoder {
         rows: RowNotes?
     ) throws(ImageError) -> [Image] {
         guard !resizers.isEmpty else { return [] }
-        var source = try ByteSource(input)
-        var header: ImageHeader
-        switch try opened(source, at: resizers, options: options, cancellation) {
-        case .images(let images): return images
-        case .header(let opened): header = opened
-        }
-        try limits.check(header.info, source: source, frames: options.page &+ 1)
-        if header.info.format == .svg {
-            (source, header.info) = try checkedDrawing(source, frames: options.page &+ 1)
-        }
-        return try Deadline.run(seconds: limits.deadline, input: source.name, cancellation: cancellation) {
-            token throws(ImageError) in
-            try IdleCores.shared.counting { () throws(ImageError) in
-                try decode(source, header, at: resizers, options: options, cancellation: token, rows: rows)
+        let opened = try ByteSource(input)
+        let result: Result<[Image], ImageError> = try Deadline.run(
+            seconds: limits.deadline, input: opened.name, cancellation: cancellation
+        ) { token throws(ImageError) in
+            var source = ByteSource(opened, polling: token)
+            var header: ImageHeader
+            do throws(ImageError) {
+                header = try ImageHeader(ByteReader(source), limits)
+            } catch {
+                return .failure(error)
             }
+            try limits.check(header.info, source: source, frames: options.page &+ 1)
+            if header.info.format == .svg {
+                (source, header.info) = try checkedDrawing(source, frames: options.page &+ 1)
+            }
+            return .success(
+                try IdleCores.shared.counting { () throws(ImageError) in
+                    var header = header
+                    while true {
+                        do throws(ImageError) {
+                            return try decode(
+                                source, header, at: resizers, options: options, cancellation: token, rows: rows)
+                        } catch {
+                            // The next picture of a book or a comic, if this one is damaged.
+                            guard error.concernsBytes, let next = header.next(source, limits) else { throw error }
+                            try limits.check(next.info, source: source, frames: options.page &+ 1)
+                            header = next
+                        }
+                    }
+                })
+        }
+        switch result {
+        case .success(let images): return images
+        case .failure(let error):
+            // A raw file without a preview, whose development has a deadline of its own.
+            guard case .unsupported = error, options.page == 0, options.region == nil,
+                let images = try RawDevelopment.images(
+                    of: opened, at: resizers, decoder: self, cancellation: cancellation)
+            else { throw error }
+            return images
         }
     }
 

@@ -3,8 +3,8 @@
 /// Source: OpenEXR 3.1, `ImfZip.cpp`, `ImfRle.c`, `ImfPizCompressor.cpp`, `ImfWav.cpp`, `ImfHuf.cpp` and
 /// `ImfPxr24Compressor.cpp`, for the layouts that "OpenEXR File Layout" leaves open.
 struct EXRChunks {
-    /// The most bytes of decompressed rows.
-    private static let maximumBytes = 256 << 20
+    /// The most bytes of all copies of a band together: as stored, decompressed, in order, and joined from tiles.
+    static let maximumBytes = 384 << 20
 
     let source: ByteSource
     private let header: EXRHeader
@@ -86,6 +86,7 @@ struct EXRChunks {
         let count = try reader.u32(at: at, bigEndian: false)
         let wanted = rows * width * header.bytesPerPixel
         guard count <= wanted else { throw corrupt("a chunk of \(count) bytes") }
+        try requireMemory(stored: count, samples: wanted, band: header.chunksAcross > 1 ? rows * header.bytesPerRow : 0)
         let stored = try reader.bytes(reader.range(at: at + 4, count: count))
         // What did not become shorter is stored as it is.
         if count == wanted { return stored }
@@ -98,11 +99,21 @@ struct EXRChunks {
         }
     }
 
+    /// Checks the bound before anything is allocated.
+    private func requireMemory(stored: Int, samples: Int, band: Int) throws(ImageError) {
+        // Codes of PIZ are copied once more. What is not compressed is its own result.
+        let needed = (stored == samples ? stored : stored * 2 + samples * 2) + band
+        guard needed <= EXRChunks.maximumBytes else {
+            throw .limitExceeded(
+                input: source.name, limit: .memory, actual: needed, allowed: EXRChunks.maximumBytes)
+        }
+    }
+
     private func corrupt(_ reason: String) -> ImageError { .corrupt(input: source.name, reason: reason) }
 
     private func inflated(_ bytes: [UInt8], _ wanted: Int) throws(ImageError) -> [UInt8] {
         do throws(InflateError) {
-            let result = try Inflater<InflaterBytes>.inflate(bytes, maximum: wanted)
+            let result = try Inflater<InflaterBytes>.inflate(bytes, maximum: wanted, expected: wanted)
             if result.count == wanted { return result }
         } catch {
             if case .source(let error) = error { throw error }
@@ -117,23 +128,23 @@ struct EXRChunks {
         while result.count < wanted, at < bytes.count {
             let head = Int(Int8(bitPattern: bytes[at]))
             if head < 0 {
-                guard at - head < bytes.count else { break }
+                guard at - head < bytes.count, -head <= wanted - result.count else { break }
                 result += bytes[(at + 1)...(at - head)]
                 at += 1 - head
             } else {
-                guard at + 1 < bytes.count else { break }
+                guard at + 1 < bytes.count, head < wanted - result.count else { break }
                 result += repeatElement(bytes[at + 1], count: head + 1)
                 at += 2
             }
         }
-        guard result.count == wanted else { throw corrupt("a chunk of \(result.count) bytes in place of \(wanted)") }
+        guard result.count == wanted else { throw corrupt("a chunk whose runs do not fill its rows") }
         return result
     }
 
     /// Undoes the differences of neighbours, then joins the halves: bytes of even and of odd places.
-    private static func reordered(_ bytes: [UInt8]) -> [UInt8] {
+    private static func reordered(_ bytes: consuming [UInt8]) -> [UInt8] {
         var sums = bytes
-        let count = bytes.count
+        let count = sums.count
         return [UInt8](unsafeUninitializedCapacity: count) { result, n in
             sums.withUnsafeMutableBufferPointer { sums in
                 var i = 1

@@ -2,10 +2,10 @@ import VitrineCore
 
 /// Decodes OpenEXR images of scan lines or tiles, in Swift alone: uncompressed, RLE, ZIP, PIZ and PXR24.
 ///
-/// Light becomes sRGB by ``ToneMap``; alpha is multiplied in. The data window is the picture, and of a file with layers
-/// the first. Chunks are decoded one by one, and their rows are averaged; of smaller levels none is read. Files of other
-/// kinds show their preview attribute if it has at least half the size asked for: several parts, deep images, and lossy
-/// B44 and DWA.
+/// Light becomes sRGB by ``ToneMap``; alpha is multiplied in. The display window is the picture, black or transparent
+/// where no pixels are stored, and of a file with layers the first. Chunks are decoded one by one, and their rows are
+/// averaged; of smaller levels none is read. Files of other kinds show their preview attribute if it has at least half the
+/// size asked for: several parts, deep images, and lossy B44 and DWA.
 package struct EXRDecoder: ImageDecoding, HeaderReading {
     package let formats: Set<ImageFormat> = [.exr]
     package let needsIsolation = false
@@ -14,7 +14,7 @@ package struct EXRDecoder: ImageDecoding, HeaderReading {
 
     package static func read(_ reader: ByteReader, _ limits: ImageLimits) throws(ImageError) -> ImageHeader {
         let header = try EXRHeader(reader)
-        var info = ImageInfo(format: .exr, storedSize: header.size)
+        var info = ImageInfo(format: .exr, storedSize: header.shown.size)
         let colors = header.colors ?? []
         info.hasAlpha = colors.count & 1 == 0 && !colors.isEmpty
         info.colorModel = (1...2).contains(colors.count) ? .gray : .rgb
@@ -25,26 +25,19 @@ package struct EXRDecoder: ImageDecoding, HeaderReading {
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         try request.requireFirstPage()
         let header = try EXRHeader(ByteReader(source))
-        try BMPBitmap.check(header.size, request.limits, name: source.name)
+        try BMPBitmap.check(header.shown.size, request.limits, name: source.name)
         guard header.refusal == nil, let colors = header.colors else {
             let reason = header.refusal ?? "it has no channels of colour"
             return try preview(header, source, request, reason)
         }
+        try BMPBitmap.check(header.size, request.limits, name: source.name)
         let chunks = try EXRChunks(source, header, request.limits)
-        let tones = try Self.tones(chunks, header, colors, request)
         let channels = colors.count
-        let hasAlpha = channels & 1 == 0
-        var rows = try RowCollector(source, request, size: header.size, channels: channels, hasAlpha: hasAlpha)
+        var rows = try RowCollector(
+            source, request, size: header.shown.size, channels: channels, hasAlpha: channels & 1 == 0)
         var isPartial = false
         do throws(ImageError) {
-            for index in 0..<header.bandCount {
-                let bytes = try chunks.band(index)
-                for y in 0..<chunks.rows(index) {
-                    let pixels = EXRPixels(bytes, row: y, header, colors)
-                    pixels.convert(tones, hasAlpha: hasAlpha, into: rows.row)
-                    try rows.advance()
-                }
-            }
+            try Self.read(chunks, header, colors, into: &rows)
         } catch {
             guard rows.excuses(error, request) else { throw error }
             isPartial = true
@@ -52,29 +45,38 @@ package struct EXRDecoder: ImageDecoding, HeaderReading {
         return try rows.finish(isPartial: isPartial)
     }
 
-    /// From 256 bands of one row, or some rows of 32 higher ones.
-    private static func tones(
-        _ chunks: EXRChunks, _ header: EXRHeader, _ colors: [Int], _ request: DecodeRequest
-    ) throws(ImageError) -> ToneMap {
-        let most = header.rowsOfBand == 1 ? 256 : 32
-        let across = ToneMap.step(header.size.width)
-        var lights: [Float] = []
-        for index in stride(from: 0, to: header.bandCount, by: (header.bandCount + most - 1) / most) {
-            if request.cancellation.isCancelled { throw .cancelled(input: chunks.source.name) }
-            // The second pass says what is wrong.
-            guard let bytes = try? chunks.band(index) else { continue }
-            for y in stride(from: 0, to: chunks.rows(index), by: 4) {
-                let pixels = EXRPixels(bytes, row: y, header, colors)
-                for x in stride(from: 0, to: header.size.width, by: across) { lights.append(pixels.luminance(x)) }
+    /// Reads the rows of the display window. Pixels outside of the data window are zero.
+    private static func read(
+        _ chunks: EXRChunks, _ header: EXRHeader, _ colors: [Int], into rows: inout RowCollector
+    ) throws(ImageError) {
+        let shown = header.shown
+        let columns = max(0, shown.x)..<min(header.size.width, shown.x + shown.size.width)
+        let first = max(0, shown.y)
+        let tones = ToneMap()
+        func blank(_ rows: inout RowCollector, to end: Int) throws(ImageError) {
+            while rows.count < end {
+                rows.row.update(repeating: 0, count: rows.bytesPerRow)
+                try rows.advance()
             }
         }
-        return ToneMap(medianOf: lights)
+        try blank(&rows, to: first - shown.y)
+        for index in (first / header.rowsOfBand)..<header.bandCount where !rows.isComplete {
+            let bytes = try chunks.band(index)
+            for y in 0..<chunks.rows(index) where index * header.rowsOfBand + y >= first && !rows.isComplete {
+                if columns.count < shown.size.width { rows.row.update(repeating: 0, count: rows.bytesPerRow) }
+                let pixels = EXRPixels(bytes, row: y, header, colors)
+                pixels.convert(
+                    columns, tones, into: rows.row + (columns.lowerBound - shown.x) * colors.count)
+                try rows.advance()
+            }
+        }
+        try blank(&rows, to: shown.size.height)
     }
 
     private func preview(
         _ header: EXRHeader, _ source: ByteSource, _ request: DecodeRequest, _ reason: String
     ) throws(ImageError) -> DecodedImage {
-        let target = request.target ?? header.size
+        let target = request.target ?? header.shown.size
         guard let (size, range) = header.preview, size.width * 2 >= target.width, size.height * 2 >= target.height
         else { throw .unsupported(input: source.name, reason: reason) }
         var whole = request
@@ -114,35 +116,30 @@ private struct EXRPixels {
         }
     }
 
-    func luminance(_ x: Int) -> Float {
-        bytes.withUnsafeBytes { buffer in
-            guard let base = buffer.baseAddress else { return 0 }
-            func value(_ i: Int) -> Float { light(base + offsets[i], kinds[i], x) }
-            return kinds.count <= 2 ? value(0) : ToneMap.luminance(value(0), value(1), value(2))
-        }
-    }
-
-    func convert(_ tones: ToneMap, hasAlpha: Bool, into target: UnsafeMutablePointer<UInt8>) {
+    /// Writes the pixels of some columns, one after the other.
+    func convert(_ columns: Range<Int>, _ tones: ToneMap, into target: UnsafeMutablePointer<UInt8>) {
         let channels = kinds.count
+        let colors = channels <= 2 ? 1 : 3
         bytes.withUnsafeBytes { buffer in
             guard let base = buffer.baseAddress else { return }
-            guard hasAlpha else {
-                for c in 0..<channels {
-                    let (from, kind) = (base + offsets[c], kinds[c])
-                    for x in 0..<width { target[x &* channels &+ c] = tones.level(light(from, kind, x)) }
-                }
-                return
+            @inline(__always) func value(_ channel: Int, _ x: Int) -> Float {
+                light(base + offsets[channel], kinds[channel], x)
             }
-            let (from, kind) = (base + offsets[channels - 1], kinds[channels - 1])
-            for x in 0..<width {
-                let alpha = light(from, kind, x)
-                let p = target + x &* channels
-                // Colours are multiplied by alpha in linear light.
-                for c in 0..<(channels &- 1) {
-                    let value = light(base + offsets[c], kinds[c], x)
-                    p[c] = alpha > 0 ? tones.level(alpha < 1 ? value / alpha : value) : 0
+            var p = target
+            for x in columns {
+                var scale: Float = 1
+                if channels > colors {
+                    // Colours are multiplied by alpha in linear light.
+                    let alpha = value(colors, x)
+                    p[colors] = alpha > 0 ? UInt8(min(alpha, 1) * 255 + 0.5) : 0
+                    scale = alpha > 0 ? (alpha < 1 ? 1 / alpha : 1) : 0
                 }
-                p[channels &- 1] = alpha > 0 ? UInt8(min(alpha, 1) * 255 + 0.5) : 0
+                if colors == 1 {
+                    p[0] = tones.level(value(0, x) * scale)
+                } else {
+                    tones.write(value(0, x) * scale, value(1, x) * scale, value(2, x) * scale, to: p)
+                }
+                p += channels
             }
         }
     }

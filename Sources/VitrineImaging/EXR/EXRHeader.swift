@@ -38,6 +38,8 @@ struct EXRHeader {
     var left = 0
     var top = 0
     var size = PixelSize.zero
+    /// The rectangle to show, in pixels of the stored one; its origin is negative where it reaches beyond.
+    private(set) var shown = PixelRect(x: 0, y: 0, width: 0, height: 0)
     var channels: [Channel] = []
     var compression = Compression.none
     /// A small picture of RGBA bytes.
@@ -76,6 +78,7 @@ struct EXRHeader {
         }
         tableOffset = 0
         var (hasWindow, hasCompression, isSubsampled) = (false, false, false)
+        var display: (left: Int, top: Int, right: Int, bottom: Int)?
         for _ in 0..<EXRHeader.maximumAttributes {
             let name = try text()
             if name.isEmpty { break }
@@ -105,6 +108,8 @@ struct EXRHeader {
                 (left, top) = (try i32(at), try i32(at + 4))
                 size = PixelSize(width: try i32(at + 8) - left + 1, height: try i32(at + 12) - top + 1)
                 hasWindow = true
+            case ("displayWindow", "box2i"):
+                display = (try i32(at), try i32(at + 4), try i32(at + 8), try i32(at + 12))
             case ("tiles", "tiledesc"):
                 tile = PixelSize(width: try u32(at), height: try u32(at + 4))
             case ("preview", "preview"):
@@ -119,6 +124,14 @@ struct EXRHeader {
         tableOffset = at
         guard hasWindow, hasCompression else { throw reader.corrupt("its header has no data window or compression") }
         guard !size.isEmpty else { throw reader.corrupt("a side of zero pixels") }
+        shown = PixelRect(x: 0, y: 0, width: size.width, height: size.height)
+        if let display {
+            let window = PixelRect(
+                x: display.left - left, y: display.top - top, width: display.right - display.left + 1,
+                height: display.bottom - display.top + 1)
+            // A window that shows nothing of the picture is a mistake.
+            if window.clipped(to: size) != nil { shown = window }
+        }
         if version & 0x200 == 0 { tile = nil }
         if version & 0x200 != 0 {
             guard let tile, !tile.isEmpty, tile.longestSide <= EXRHeader.longestTileSide else {

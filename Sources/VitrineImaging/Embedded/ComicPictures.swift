@@ -25,7 +25,7 @@ enum ComicTarPictures: PictureLocating {
         var (choice, page) = (ArchivePage(), nil as Range<Int>?)
         var longName: [UInt8]?
         for index in 0..<maximumEntries where at &+ block <= reader.count {
-            let header = try reader.bytes(at..<(at &+ block))
+            let header = try reader.bytes(from: at, to: at &+ block)
             guard header[257..<262].elementsEqual("ustar".utf8), let size = number(header[124..<136]) else { break }
             let start = at &+ block
             guard size <= reader.count &- start else { break }
@@ -34,11 +34,11 @@ enum ComicTarPictures: PictureLocating {
             longName = nil
             switch header[156] {
             case UInt8(ascii: "L"):
-                longName = text(try reader.bytes(start..<(start &+ min(size, 4_096)))[...])
+                longName = text(try reader.bytes(from: start, to: start &+ min(size, 4_096))[...])
             case UInt8(ascii: "0"), 0:
                 if name.last == UInt8(ascii: "/") { break }
                 guard choice.consider(name, index: index) else { return nil }
-                if choice.index == index { page = start..<(start &+ size) }
+                if choice.index == index { page = Range(from: start, to: start &+ size) }
             default: break
             }
             at = start &+ (size &+ block &- 1) / block &* block
@@ -149,7 +149,7 @@ package enum ComicArchivePictures: PictureLocating {
                     let text = try reader.bytes(reader.range(at: name, count: min(length, 1_024))).prefix { $0 != 0 }
                     files.append(
                         File(
-                            name: slashes(text), data: start..<(start &+ data),
+                            name: slashes(text), data: Range(from: start, to: start &+ data),
                             isStored: try reader.u8(at: at &+ 25) == 0x30 && flags & 3 == 0,
                             isEncrypted: flags & 4 != 0))
                 }
@@ -180,12 +180,12 @@ package enum ComicArchivePictures: PictureLocating {
                 let length = try number(reader, &next)
                 guard next <= end else { return }
                 let name = try reader.bytes(reader.range(at: next, count: min(length, 4_096)))
-                let fields = max(next, end &- min(extra, size))..<end
+                let fields = Range(from: max(next, end &- min(extra, size)), to: end)
                 let (isEncrypted, isLink) = try marks(reader, fields)
                 if about & 1 == 0, !isLink {
                     files.append(
                         File(
-                            name: slashes(name[...]), data: end..<(end &+ data),
+                            name: slashes(name[...]), data: Range(from: end, to: end &+ data),
                             isStored: compression >> 7 & 7 == 0 && flags & 0x18 == 0, isEncrypted: isEncrypted))
                 }
             }

@@ -6,6 +6,8 @@ package struct EmbeddedPicture: Sendable {
         case range(Range<Int>)
         /// Here: inflated, decoded from base64, or rebuilt.
         case bytes([UInt8])
+        /// In the file, compressed by deflate without a wrapper: where, and the bytes that are expected to come out.
+        case deflated(Range<Int>, count: Int)
     }
 
     package var content: Content
@@ -24,10 +26,13 @@ package struct EmbeddedPictures: Sendable {
     package var pictures: [EmbeddedPicture]
     /// The turn that makes every picture upright; nil if each picture has its own.
     package var orientation: Orientation?
+    /// Whether the file is shown by the first picture that can be read, however large the others are.
+    package var isRanked = false
 
-    package init(pictures: [EmbeddedPicture] = [], orientation: Orientation? = nil) {
+    package init(pictures: [EmbeddedPicture] = [], orientation: Orientation? = nil, isRanked: Bool = false) {
         self.pictures = pictures
         self.orientation = orientation
+        self.isRanked = isRanked
     }
 }
 
@@ -97,8 +102,8 @@ extension ImageFormat {
     /// Whether files of this format are shown by a picture inside them.
     package var holdsPictures: Bool { PictureLocators.locator(for: self) != nil }
 
-    /// Whether a picture of this format may stand inside another file: a raster format of this package.
-    fileprivate var canBeHeld: Bool { isBuiltIn && !holdsPictures && self != .svg }
+    /// Whether a picture of this format may stand inside another file: an image format of this package.
+    fileprivate var canBeHeld: Bool { isBuiltIn && !holdsPictures }
 }
 
 /// A picture of a file, opened: where its bytes are and how large it is.
@@ -119,6 +124,14 @@ struct HeldPicture {
             self.range = range
         case .bytes(let bytes):
             guard !bytes.isEmpty else { return nil }
+            source = ByteSource(bytes: bytes, name: reader.name)
+            range = nil
+        case .deflated(let compressed, let count):
+            guard
+                let bytes = try? ZipArchive.inflate(
+                    compressed, reader.source, wrapper: .raw, claimed: count, maximum: ZipArchive.maximumPicture),
+                !bytes.isEmpty
+            else { return nil }
             source = ByteSource(bytes: bytes, name: reader.name)
             range = nil
         }
@@ -142,9 +155,10 @@ struct HeldPicture {
 
     private static func header(_ source: ByteSource, _ limits: ImageLimits) throws(ImageError) -> ImageHeader {
         let reader = ByteReader(source)
-        guard let format = try ImageFormat.detectBySignature(reader), format.canBeHeld,
-            let headerReader = format.headerReader
-        else { throw .unsupported(input: source.name, reason: "an embedded picture of an unknown format") }
+        var found = try ImageFormat.detectBySignature(reader)
+        if found == nil, try SVGPrologue.isSVG(reader) { found = .svg }
+        guard let format = found, format.canBeHeld, let headerReader = format.headerReader else {
+            throw .unsupported(input: source.name, reason: "an embedded picture of an unknown format") }
         let header = try headerReader.read(reader, limits)
         guard !header.info.storedSize.isEmpty else { throw reader.corrupt("a side of zero pixels") }
         return header
@@ -177,6 +191,10 @@ extension ImageHeader {
         held locator: any PictureLocating.Type, _ format: ImageFormat, _ reader: ByteReader, _ limits: ImageLimits
     ) throws(ImageError) {
         let found = try locator.pictures(reader, format, limits)
+        if found.isRanked {
+            self = try ImageHeader(ranked: found.pictures[...], format, reader, limits)
+            return
+        }
         let pictures = found.pictures.prefix(PictureLocators.maximumPictures)
             .compactMap { HeldPicture($0, in: reader, limits) }
             .enumerated().sorted {
@@ -185,24 +203,56 @@ extension ImageHeader {
             }.map(\.element)
         for index in pictures.indices {
             guard let header = try? pictures[index].header(limits) else { continue }
-            let range = pictures[index].range
             self = header
-            info.format = format
+            hold(pictures[index], in: format)
             info.orientation = found.orientation ?? header.info.orientation
-            (info.frameCount, info.duration, info.loopCount) = (1, nil, nil)
-            info.embeddedPreviews = []
-            exif = range.flatMap { range in header.exif?.shifted(by: range.lowerBound) }
-            xmp = range.flatMap { range in header.xmp?.shifted(by: range.lowerBound) }
             self.pictures = HeldPicture.alike(pictures[index...])
             ownOrientation = found.orientation == nil
             return
         }
         throw .noPicture(input: reader.name, format: format)
     }
+
+    /// The header of the first picture that can be read, of a file of another format.
+    ///
+    /// - Throws: ``ImageError/unsupported(input:reason:)`` if none can.
+    fileprivate init(
+        ranked pictures: ArraySlice<EmbeddedPicture>, _ format: ImageFormat, _ reader: ByteReader,
+        _ limits: ImageLimits
+    ) throws(ImageError) {
+        for index in pictures.indices.prefix(PictureLocators.maximumPictures) {
+            guard let picture = HeldPicture(pictures[index], in: reader, limits),
+                let header = try? picture.header(limits)
+            else { continue }
+            self = header
+            hold(picture, in: format)
+            self.pictures = [picture]
+            ownOrientation = true
+            alternatives = Array(pictures[(index + 1)...])
+            return
+        }
+        throw .noPicture(input: reader.name, format: format)
+    }
+
+    /// Turns the header of a picture into that of a file of the given format, which holds it.
+    private mutating func hold(_ picture: HeldPicture, in format: ImageFormat) {
+        let range = picture.range
+        info.format = format
+        (info.frameCount, info.duration, info.loopCount) = (1, nil, nil)
+        info.embeddedPreviews = []
+        exif = range.flatMap { range in exif?.shifted(by: range.lowerBound) }
+        xmp = range.flatMap { range in xmp?.shifted(by: range.lowerBound) }
+    }
+
+    /// The header of the file if the picture that it is shown by is damaged; nil when no other one can be read.
+    func next(_ source: ByteSource, _ limits: ImageLimits) -> ImageHeader? {
+        guard !alternatives.isEmpty else { return nil }
+        return try? ImageHeader(ranked: alternatives[...], info.format, ByteReader(source), limits)
+    }
 }
 
 extension Range<Int> {
-    fileprivate func shifted(by offset: Int) -> Range<Int> { (lowerBound &+ offset)..<(upperBound &+ offset) }
+    fileprivate func shifted(by offset: Int) -> Range<Int> { Range(from: lowerBound &+ offset, to: upperBound &+ offset) }
 }
 
 extension ImageDecoder {
@@ -239,11 +289,13 @@ extension ImageDecoder {
         guard !header.ownOrientation || info.orientation == header.info.orientation else {
             throw .unsupported(input: picture.source.name, reason: "an embedded picture of another orientation")
         }
-        try limits.check(info, source: picture.source)
+        var source = picture.source
+        try limits.check(info, source: source)
+        if info.format == .svg { (source, info) = try checkedDrawing(source, frames: 1) }
         info.colorProfile = info.colorProfile ?? header.info.colorProfile
         var part = request
         part.info = info
         part.allowsEmbeddedPreview = false
-        return try DecoderRegistry.decode(picture.source, part, with: decoders(for: info.format))
+        return try DecoderRegistry.decode(source, part, with: decoders(for: info.format))
     }
 }

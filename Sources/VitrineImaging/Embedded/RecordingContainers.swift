@@ -13,7 +13,7 @@ enum MP4Covers {
                 for data in ISOBox.children(reader, in: item.payload) where data.type == "data" {
                     guard data.payload.count > 8 else { continue }
                     // The type is often wrong; the picture says what it is. The first one is the front.
-                    found.add(3, .range((data.payload.lowerBound &+ 8)..<data.payload.upperBound))
+                    found.add(3, .range(Range(from: data.payload.lowerBound &+ 8, to: data.payload.upperBound)))
                 }
             }
         }
@@ -26,7 +26,7 @@ enum TailTags {
         var end = reader.count
         if reader.matches("TAG", at: end &- 128) { end &-= 128 }
         if reader.matches("LYRICS200", at: end &- 9), end >= 15 {
-            let digits = try reader.bytes((end &- 15)..<(end &- 9))
+            let digits = try reader.bytes(from: end &- 15, to: end &- 9)
             if let size = Int(String(decoding: digits, as: UTF8.self)), size >= 0, size <= end &- 15 {
                 end &-= 15 &+ size
             }
@@ -45,16 +45,16 @@ enum TailTags {
         var at = end &- size
         for _ in 0..<min(count, 4_096) where at &+ 11 < end &- 32 {
             let length = try reader.u32(at: at, bigEndian: false)
-            let start = try reader.bytes((at &+ 8)..<min(at &+ 8 &+ 256, end))
+            let start = try reader.bytes(from: at &+ 8, to: min(at &+ 8 &+ 256, end))
             guard let keyEnd = start.firstIndex(of: 0) else { return }
             let value = at &+ 9 &+ keyEnd
             guard length <= end &- value else { return }
             let key = String(decoding: start[..<keyEnd], as: UTF8.self).lowercased()
             if key.hasPrefix("cover art") {
-                let name = try reader.bytes(value..<min(value &+ 1_024, value &+ length))
+                let name = try reader.bytes(from: value, to: value &+ min(length, 1_024))
                 if let nameEnd = name.firstIndex(of: 0) {
                     let kind = key.contains("front") ? 3 : key.contains("back") ? 4 : 0
-                    found.add(kind, .range((value &+ nameEnd &+ 1)..<(value &+ length)))
+                    found.add(kind, .range(Range(from: value &+ nameEnd &+ 1, to: value &+ length)))
                 }
             }
             at = value &+ length
@@ -90,9 +90,9 @@ enum ASFPictures {
         for _ in 0..<1_024 where at &+ 24 <= end {
             let size = try reader.u64(at: at &+ 16, bigEndian: false)
             guard size >= 24, size <= end &- at else { return }
-            switch try reader.bytes(at..<(at &+ 8)) {
-            case contentDescription: try description(reader, (at &+ 24)..<(at &+ size), &found)
-            case metadataLibrary: try library(reader, (at &+ 24)..<(at &+ size), &found)
+            switch try reader.bytes(from: at, to: at &+ 8) {
+            case contentDescription: try description(reader, Range(from: at &+ 24, to: at &+ size), &found)
+            case metadataLibrary: try library(reader, Range(from: at &+ 24, to: at &+ size), &found)
             case extensionObject where !isInner: try objects(reader, at &+ 46, at &+ size, isInner: true, &found)
             default: break
             }
@@ -109,7 +109,7 @@ enum ASFPictures {
             let value = at &+ 2 &+ nameLength &+ 4
             let length = try reader.u16(at: value &- 2, bigEndian: false)
             if try isPicture(reader, at &+ 2, nameLength) {
-                try picture(reader, value..<min(value &+ length, body.upperBound), &found)
+                try picture(reader, Range(from: value, count: length, end: body.upperBound), &found)
             }
             at = value &+ length
         }
@@ -124,7 +124,7 @@ enum ASFPictures {
             let length = try reader.u32(at: at &+ 8, bigEndian: false)
             let value = at &+ 12 &+ nameLength
             if try isPicture(reader, at &+ 12, nameLength) {
-                try picture(reader, value..<min(value &+ length, body.upperBound), &found)
+                try picture(reader, Range(from: value, count: length, end: body.upperBound), &found)
             }
             at = value &+ length
         }
@@ -147,13 +147,13 @@ enum ASFPictures {
             guard at < start.count else { return }
             let first = at
             while at + 1 < start.count, start[at] != 0 || start[at + 1] != 0 { at += 2 }
-            if index == 0, start[first..<at].elementsEqual(link) { return }
+            if index == 0, start.slice(Range(from: first, to: at)).elementsEqual(link) { return }
             at += 2
         }
         guard at < body.count else { return }
         let length = try reader.u32(at: body.lowerBound &+ 1, bigEndian: false)
         let first = body.lowerBound &+ at
-        found.add(kind, .range(first..<min(first &+ length, body.upperBound)))
+        found.add(kind, .range(Range(from: first, count: length, end: body.upperBound)))
     }
 }
 
@@ -174,7 +174,7 @@ enum MatroskaPictures {
             self.id = id
             isUnknown = size == -1
             guard isUnknown || size <= end &- start || id == 0x1853_8067 else { return nil }
-            payload = start..<(isUnknown || size > end &- start ? end : start &+ size)
+            payload = isUnknown ? Range(from: start, to: end) : Range(from: start, count: size, end: end)
         }
 
         /// A number whose length the first bits tell; -1 for an unknown size.

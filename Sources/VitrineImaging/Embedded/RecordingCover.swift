@@ -1,3 +1,5 @@
+import VitrineCore
+
 /// A picture attached to a recording or a film: the cover of a record, the box of a film.
 ///
 /// Read in this process from ID3v2 (in MP3, AIFF, WAV and DSF), FLAC, Vorbis comments (in Ogg), MP4, APEv2, ASF and
@@ -24,33 +26,53 @@ package struct RecordingCover: Sendable {
     ///   - source: The recording.
     ///   - kind: The subject of the picture. Without such a picture the front cover is taken, then one of no
     ///     particular kind, then any, icons last.
+    ///   - limits: The deadline of the search, and bounds on the picture.
+    ///   - cancellation: Stops the search.
     /// - Returns: nil if the input has no picture that can be read, or is no recording.
-    /// - Throws: ``ImageError/unreadable(input:reason:)`` only: damage ends the search.
+    /// - Throws: ``ImageError/unreadable(input:reason:)``, ``ImageError/timedOut(input:)`` and
+    ///   ``ImageError/cancelled(input:)`` only: damage ends the search.
     package init?(
-        of source: ByteSource, preferring kind: Kind = .front, limits: ImageLimits = .standard
+        of source: ByteSource, preferring kind: Kind = .front, limits: ImageLimits = .standard,
+        cancellation: CancellationToken = CancellationToken()
     ) throws(ImageError) {
+        let cover = try Deadline.run(seconds: limits.deadline, input: source.name, cancellation: cancellation) {
+            token throws(ImageError) in
+            try RecordingCover.cover(of: ByteSource(source, polling: token), preferring: kind, limits)
+        }
+        guard let cover else { return nil }
+        self = cover
+    }
+
+    private init(kind: Kind, bytes: [UInt8]) {
+        (self.kind, self.bytes) = (kind, bytes)
+    }
+
+    private static func cover(
+        of source: ByteSource, preferring kind: Kind, _ limits: ImageLimits
+    ) throws(ImageError) -> RecordingCover? {
         let reader = ByteReader(source)
         var found = CoverList()
         do throws(ImageError) {
-            try RecordingCover.search(reader, &found)
+            try search(reader, &found)
         } catch {
             if case .unreadable = error { throw error }
         }
         for cover in found.ordered(preferring: kind) {
             let picture = EmbeddedPicture(content: cover.content)
             guard let held = HeldPicture(picture, in: reader, limits) else { continue }
-            self.kind = cover.kind
-            bytes = try held.source.allBytes()
-            return
+            return RecordingCover(kind: cover.kind, bytes: try held.source.allBytes())
         }
         return nil
     }
+
+    /// Tags of one file that are read. Each can be as long as the file.
+    private static let maximumTags = 8
 
     private static func search(_ reader: ByteReader, _ found: inout CoverList) throws(ImageError) {
         guard reader.count >= 16 else { return }
         var at = 0
         // Some files have several tags in a row.
-        for _ in 0..<8 where reader.matches("ID3", at: at) { at = try ID3Tag.read(reader, at, &found) }
+        for _ in 0..<maximumTags where reader.matches("ID3", at: at) { at = try ID3Tag.read(reader, at, &found) }
         if reader.matches("fLaC", at: at) {
             try FLACPictures.read(reader, at, &found)
         } else if at > 0 {
@@ -79,12 +101,13 @@ package struct RecordingCover: Sendable {
     private static func readChunks(
         _ reader: ByteReader, bigEndian: Bool, _ found: inout CoverList
     ) throws(ImageError) {
-        var at = 12
-        for _ in 0..<4_096 where at &+ 8 <= reader.count {
+        var (at, tags) = (12, 0)
+        for _ in 0..<4_096 where at &+ 8 <= reader.count && tags < maximumTags {
             let size = try reader.u32(at: at &+ 4, bigEndian: bigEndian)
             let name = try reader.fourCC(at: at)
             if name == "ID3 " || name == "id3 " || name == "ID32", reader.matches("ID3", at: at &+ 8) {
                 _ = try ID3Tag.read(reader, at &+ 8, &found)
+                tags += 1
             }
             at = at &+ 8 &+ size &+ size & 1
         }
@@ -142,7 +165,7 @@ enum ID3Tag {
         let flags = try reader.u8(at: start &+ 5)
         let size = try syncSafe(reader, start &+ 6)
         let end = start &+ 10 &+ size &+ (version == 4 && flags & 0x10 != 0 ? 10 : 0)
-        let body = (start &+ 10)..<min(start &+ 10 &+ size, reader.count)
+        let body = Range(from: start &+ 10, count: size, end: reader.count)
         guard (2...4).contains(version), body.count > 10, !(version == 2 && flags & 0x40 != 0) else {
             return max(end, start &+ 10)
         }
@@ -195,7 +218,7 @@ enum ID3Tag {
             for _ in 0..<ID3Tag.maximumFrames where at &+ header < body.upperBound && !found.isFull {
                 guard try isName(at) else { return }
                 let size = try self.size(at, body.upperBound)
-                let content = (at &+ header)..<min(at &+ header &+ size, body.upperBound)
+                let content = Range(from: at &+ header, count: size, end: body.upperBound)
                 let name = try reader.u32(at: at)
                 if version == 2 ? name >> 8 == 0x50_4943 : name == 0x4150_4943 {  // PIC, APIC
                     let flags = version == 2 ? 0 : try reader.u16(at: at &+ 8)
@@ -244,8 +267,8 @@ enum ID3Tag {
                 isUnsynchronised = flags & 0x02 != 0 || self.isUnsynchronised
                 start &+= (flags & 0x40 != 0 ? 1 : 0) &+ (flags & 0x01 != 0 ? 4 : 0)
             }
-            guard start < content.upperBound else { return }
-            let body = start..<content.upperBound
+            let body = Range(from: start, to: content.upperBound)
+            guard !body.isEmpty else { return }
             guard isPacked || isUnsynchronised else {
                 return try readPicture(reader, body, isCopy: isCopy, &found)
             }
@@ -288,7 +311,7 @@ enum ID3Tag {
                 guard let first = magic ?? (at < start.count ? at : nil) else { return }
                 at = first
             }
-            let range = (body.lowerBound &+ at)..<body.upperBound
+            let range = Range(from: body.lowerBound &+ at, to: body.upperBound)
             found.add(Int(start[type]), isCopy ? .bytes(try reader.bytes(range)) : .range(range))
         }
     }
@@ -305,7 +328,7 @@ enum FLACPictures {
             let size = header & 0xFF_FFFF
             let type = header >> 24 & 0x7F
             // A block cannot announce more than 16 MB; the picture in it can.
-            if type == 6 { try picture(reader, (at &+ 4)..<reader.count, isCopy: false, &found) }
+            if type == 6 { try picture(reader, Range(from: at &+ 4, to: reader.count), isCopy: false, &found) }
             if type == 4 {
                 let comments = try reader.range(at: at &+ 4, count: min(size, reader.count &- at &- 4))
                 try VorbisComments.read(try reader.bytes(comments), reader.name, &found)
@@ -326,7 +349,7 @@ enum FLACPictures {
         let length = try reader.u32(at: description.upperBound &+ 16)
         let start = description.upperBound &+ 20
         guard start < body.upperBound, length > 0 else { return }
-        let range = start..<min(start &+ length, body.upperBound)
+        let range = Range(from: start, count: length, end: body.upperBound)
         found.add(kind, isCopy ? .bytes(try reader.bytes(range)) : .range(range))
     }
 }

@@ -128,7 +128,7 @@ package struct ZipArchive: Sendable {
                 wide(at &+ 46 &+ nameLength, extraLength, &size, &compressed, &header)
             }
             let entry = Entry(
-                name: (at &+ 46)..<(at &+ 46 &+ nameLength), compressedSize: compressed, size: size,
+                name: Range(from: at &+ 46, to: at &+ 46 &+ nameLength), compressedSize: compressed, size: size,
                 flags: word(at &+ 8), method: word(at &+ 10), header: header, attributes: long(at &+ 38))
             if try !body(entry) { return }
             at = next
@@ -159,15 +159,22 @@ package struct ZipArchive: Sendable {
         }
     }
 
-    /// The entry with a name; nil if there is none. The last one wins, as for programs that extract archives.
+    /// The entry with a name, or one that differs in the case of ASCII letters only; nil if there is none. The last one
+    /// wins, as for programs that extract archives.
     package func entry(named name: some StringProtocol) throws(ImageError) -> Entry? {
         let wanted = Array(name.utf8)
         var found: Entry?
+        var alike: Entry?
         try forEach { (entry) throws(ImageError) in
-            if entry.name.count == wanted.count, directory[entry.name].elementsEqual(wanted) { found = entry }
+            guard entry.name.count == wanted.count else { return true }
+            if directory[entry.name].elementsEqual(wanted) {
+                found = entry
+            } else if zip(directory[entry.name], wanted).allSatisfy({ ArchivePath.lower($0) == ArchivePath.lower($1) }) {
+                alike = entry
+            }
             return true
         }
-        return found
+        return found ?? alike
     }
 
     /// The name of an entry; bytes that are no UTF-8 are replaced.
@@ -291,7 +298,7 @@ package struct InflaterRange: InflaterSource {
         guard wanted > 0 else { return 0 }
         let n = try source.read(
             into: UnsafeMutableRawBufferPointer(rebasing: buffer[0..<wanted]), at: range.lowerBound)
-        range = (range.lowerBound + n)..<range.upperBound
+        range = Range(from: range.lowerBound &+ n, to: range.upperBound)
         return n
     }
 }

@@ -29,8 +29,12 @@ package enum ZipPictures: PictureLocating {
         let survey = try ZipSurvey(archive)
         var found = ZipPictureList(archive: archive, reader: reader)
         switch format {
-        case .epub: try found.add(EPUBCover(archive, reader).entry())
-        case .comicZip: try found.add(survey.comicCover(archive, reader))
+        case .epub:
+            found.isRanked = true
+            for entry in try EPUBCover(archive, reader).entries() { try found.add(entry) }
+        case .comicZip:
+            found.isRanked = true
+            for entry in try survey.comicPages(archive, reader) { try found.add(entry) }
         case .docx, .xlsx, .pptx, .vsdx, .xps, .threeMF:
             try found.add(relatedThumbnail(archive, reader, survey))
             if format == .threeMF {
@@ -86,6 +90,8 @@ private struct ZipPictureList {
     let reader: ByteReader
     private var pictures: [EmbeddedPicture] = []
     private var failure: ImageError?
+    /// See ``EmbeddedPictures/isRanked``.
+    var isRanked = false
 
     init(archive: ZipArchive, reader: ByteReader) {
         self.archive = archive
@@ -95,9 +101,12 @@ private struct ZipPictureList {
     mutating func add(_ entry: ZipArchive.Entry?) throws(ImageError) {
         guard let entry else { return }
         do throws(ImageError) {
-            if case .stored(let range) = try archive.storage(of: entry, reader) {
-                pictures.append(EmbeddedPicture(content: .range(range)))
-            } else {
+            switch try archive.storage(of: entry, reader) {
+            case .stored(let range): pictures.append(EmbeddedPicture(content: .range(range)))
+            case .deflated(let range) where isRanked && !pictures.isEmpty:
+                // Inflated only if those before cannot be read.
+                pictures.append(EmbeddedPicture(content: .deflated(range, count: entry.size)))
+            case .deflated:
                 let bytes = try archive.bytes(of: entry, reader, maximum: ZipArchive.maximumPicture)
                 pictures.append(EmbeddedPicture(content: .bytes(bytes)))
             }
@@ -109,7 +118,7 @@ private struct ZipPictureList {
 
     func result() throws(ImageError) -> EmbeddedPictures {
         if pictures.isEmpty, let failure { throw failure }
-        return EmbeddedPictures(pictures: pictures, orientation: nil)
+        return EmbeddedPictures(pictures: pictures, orientation: nil, isRanked: isRanked)
     }
 }
 
@@ -168,6 +177,11 @@ enum ArchivePath {
         }
     }
 
+    /// Whether a file is a drawing, by the end of its name.
+    static func isDrawing(_ name: String) -> Bool {
+        [".svg", ".svgz"].contains { name.utf8.suffix($0.utf8.count).map { lower($0) }.elementsEqual($0.utf8) }
+    }
+
     /// Whether a file is one that systems and collectors put beside pages.
     static func isCompanion(_ name: ArraySlice<UInt8>) -> Bool {
         let last = name.lastIndex(of: UInt8(ascii: "/")).map { name[($0 + 1)...] } ?? name
@@ -179,7 +193,7 @@ enum ArchivePath {
             }
     }
 
-    private static func lower(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
+    static func lower(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
 
     /// Whether a page stands before another: numbers by their value, letters without case, directories first to last.
     static func isBefore(_ a: ArraySlice<UInt8>, _ b: ArraySlice<UInt8>) -> Bool {
@@ -248,7 +262,6 @@ struct ZipSurvey {
     private(set) var icon: ZipArchive.Entry?
     /// The only file of the archive, if it is a book in FictionBook.
     private(set) var book: ZipArchive.Entry?
-    private var firstPage: ZipArchive.Entry?
     private var pages = 0
     private var others = 0
     private var hasIWorkIndex = false
@@ -260,6 +273,11 @@ struct ZipSurvey {
 
     init(_ archive: ZipArchive) throws(ImageError) {
         let directory = archive.directory
+        func isAlike(_ range: Range<Int>, _ text: StaticString) -> Bool {
+            (0..<text.utf8CodeUnitCount).allSatisfy {
+                ArchivePath.lower(directory[range.lowerBound + $0]) == ArchivePath.lower(text.utf8Start[$0])
+            }
+        }
         func equals(_ range: Range<Int>, _ text: StaticString) -> Bool {
             range.count == text.utf8CodeUnitCount && begins(range, text)
         }
@@ -274,11 +292,15 @@ struct ZipSurvey {
             range.count >= text.utf8CodeUnitCount && begins(range.suffix(text.utf8CodeUnitCount), text)
         }
         var files = 0
+        var exact: Set<Name> = []
         var lastBook: ZipArchive.Entry?
         try archive.forEach { entry in
             let name = entry.name
-            if let candidates = Self.names[name.count], let hit = candidates.first(where: { equals(name, $0.text) }) {
-                entries[hit] = entry
+            if let candidates = Self.names[name.count], let hit = candidates.first(where: { isAlike(name, $0.text) }) {
+                // Another case of letters will do where the right one is missing.
+                let isExact = equals(name, hit.text)
+                if isExact || !exact.contains(hit) { entries[hit] = entry }
+                if isExact { exact.insert(hit) }
             }
             guard !ends(name, "/"), !entry.isDirectory else { return true }
             files += 1
@@ -308,7 +330,6 @@ struct ZipSurvey {
                 return true
             } else if ArchivePath.isPicture(text) {
                 pages += 1
-                if firstPage.map({ ArchivePath.isBefore(text, directory[$0.name]) }) ?? true { firstPage = entry }
             } else {
                 others += 1
             }
@@ -355,22 +376,30 @@ struct ZipSurvey {
         return nil
     }
 
-    /// The page that `ComicInfo.xml` calls the front cover, else the first page by name.
-    func comicCover(_ archive: ZipArchive, _ reader: ByteReader) throws(ImageError) -> ZipArchive.Entry? {
-        guard let info = entries[.comicInfo], let document = try? archive.bytes(
-            of: info, reader, maximum: ZipArchive.maximumDocument), let index = ComicInfo.cover(document), index > 0
-        else { return firstPage }
+    /// Pages that are looked at if those before are damaged.
+    private static let maximumPages = 8
+
+    /// The page that `ComicInfo.xml` calls the front cover, and the first ones by name.
+    func comicPages(_ archive: ZipArchive, _ reader: ByteReader) throws(ImageError) -> [ZipArchive.Entry] {
         var all: [ZipArchive.Entry] = []
         try archive.forEach { entry in
             let text = archive.directory[entry.name]
-            if text.last != UInt8(ascii: "/"), !ArchivePath.isCompanion(text), ArchivePath.isPicture(text) {
+            if text.last != UInt8(ascii: "/"), !entry.isDirectory, !ArchivePath.isCompanion(text),
+                ArchivePath.isPicture(text)
+            {
                 all.append(entry)
             }
             return true
         }
-        guard index < all.count else { return firstPage }
         all.sort { ArchivePath.isBefore(archive.directory[$0.name], archive.directory[$1.name]) }
-        return all[index]
+        var pages = Array(all.prefix(Self.maximumPages))
+        if let info = entries[.comicInfo], let document = try? archive.bytes(
+            of: info, reader, maximum: ZipArchive.maximumDocument), let index = ComicInfo.cover(document), index > 0,
+            index < all.count
+        {
+            pages.insert(all[index], at: 0)
+        }
+        return pages
     }
 }
 
@@ -398,9 +427,11 @@ private struct EPUBCover {
         var mediaType = ""
         var properties = ""
 
-        var isPicture: Bool { mediaType.hasPrefix("image/") && mediaType != "image/svg+xml" }
+        var isPicture: Bool { mediaType.hasPrefix("image/") }
     }
 
+    /// Pictures that are looked at if those before are damaged.
+    private static let maximumPictures = 8
     /// Items of a manifest that are kept.
     private static let maximumItems = 20_000
 
@@ -412,10 +443,11 @@ private struct EPUBCover {
         self.reader = reader
     }
 
-    func entry() throws(ImageError) -> ZipArchive.Entry? {
+    /// The pictures that may be the cover, the most certain first.
+    func entries() throws(ImageError) -> [ZipArchive.Entry] {
         guard let container = try document("META-INF/container.xml"), let path = try package(container),
             path != "META-INF/container.xml", let bytes = try document(path)
-        else { return nil }
+        else { return [] }
         var items: [Item] = []
         var (coverID, guide): (String?, String?)
         var spine: [String] = []
@@ -447,10 +479,14 @@ private struct EPUBCover {
         references += items.filter { $0.isPicture && $0.id.lowercased().contains("cover") }.map(\.href)
         references += items.filter { $0.isPicture && $0.href.lowercased().contains("cover") }.map(\.href)
         for id in spine { references += items.filter { $0.id == id }.map(\.href) }
+        var found: [ZipArchive.Entry] = []
         for reference in references.prefix(16) {
-            if let entry = try picture(reference, relativeTo: path) { return entry }
+            guard let entry = try picture(reference, relativeTo: path), !found.contains(where: { $0.name == entry.name })
+            else { continue }
+            found.append(entry)
+            if found.count == Self.maximumPictures { break }
         }
-        return nil
+        return found
     }
 
     /// The path of the package document.
@@ -475,7 +511,7 @@ private struct EPUBCover {
         guard let path = ArchivePath.resolve(reference, relativeTo: document),
             let entry = try archive.entry(named: path)
         else { return nil }
-        if ArchivePath.isPicture(Array(path.utf8)[...]) { return entry }
+        if ArchivePath.isPicture(Array(path.utf8)[...]) || ArchivePath.isDrawing(path) { return entry }
         guard let bytes = try? archive.bytes(of: entry, reader, maximum: ZipArchive.maximumDocument) else { return nil }
         if ByteSource.isPlainPicture(bytes) { return entry }
         var scanner = XMLScanner(bytes, input: reader.name)
@@ -485,7 +521,7 @@ private struct EPUBCover {
             let isImage = scanner.isNamed("image")
             guard isImage || scanner.isNamed("img"), let inner = scanner.attribute(isImage ? "href" : "src"),
                 let target = ArchivePath.resolve(inner, relativeTo: path),
-                ArchivePath.isPicture(Array(target.utf8)[...])
+                ArchivePath.isPicture(Array(target.utf8)[...]) || ArchivePath.isDrawing(target)
             else { continue }
             return try archive.entry(named: target)
         }

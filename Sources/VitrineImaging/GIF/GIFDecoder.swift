@@ -206,7 +206,7 @@ private enum GIFReduction {
 
     private static func withoutAlpha(_ plane: PixelPlane) -> PixelPlane {
         let count = plane.width * plane.height
-        let storage = PixelStorage(uninitializedByteCount: count * 3)
+        let storage = PixelStorage(zeroedByteCount: count * 3)
         let source = plane.storage.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
         let target = storage.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
         for i in 0..<count {

@@ -47,7 +47,8 @@ public struct ImageResizer: Hashable, Sendable {
     public var mode: Mode
     /// Whether a picture may grow. If not, a picture smaller than its target in either dimension stays as it is.
     public var allowsUpscaling: Bool
-    /// Pixels for each unit of ``size``, as of a display of high density; the product is rounded up.
+    /// Pixels for each unit of ``size``, as of a display of high density. The product is rounded up, unless it is
+    /// within a millionth of a whole number.
     public var scale: Double
     /// The longest side a result may have, in pixels. Default ``ImageLimits/maximumOutputSide``.
     package var maximumSide = ImageLimits.standard.maximumOutputSide
@@ -139,7 +140,7 @@ public struct ImageResizer: Hashable, Sendable {
                 throw .invalidRequest(reason: "pictures cannot be resized to \(size)")
             }
             if scale == 1 && side <= Self.longest { return side }
-            let pixels = (Double(side) * scale).rounded(.up)
+            let pixels = PixelSize.pixels(Double(side), scale: scale)
             guard pixels <= Double(Self.longest) else {
                 if isLimit { return 0 }
                 throw .limitExceeded(

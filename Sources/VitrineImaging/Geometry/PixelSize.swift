@@ -36,6 +36,22 @@ public struct PixelSize: Hashable, Sendable, CustomStringConvertible {
 
     /// For example `640×480`.
     public var description: String { "\(width)×\(height)" }
+
+    /// Returns the whole pixels of a length in points: rounded up, at least 1 for a positive length, and not checked
+    /// further.
+    ///
+    /// 100 points at a scale of 1.1 are 110 pixels, although the product of the two numbers is a little more. So a
+    /// product within a millionth of a whole number is that number.
+    ///
+    /// - Parameters:
+    ///   - points: The length.
+    ///   - scale: The pixels for each point.
+    package static func pixels(_ points: Double, scale: Double) -> Double {
+        let product = points * scale
+        let nearest = product.rounded()
+        let pixels = abs(product - nearest) <= 1e-6 ? nearest : product.rounded(.up)
+        return product > 0 ? max(1, pixels) : pixels
+    }
 }
 
 /// A rectangle of whole pixels, from the upper left corner of a picture.

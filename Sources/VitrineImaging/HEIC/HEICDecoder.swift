@@ -32,6 +32,7 @@ package struct HEICDecoder: ImageDecoding {
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         guard request.page == 0 else { throw Self.refusal(source, "a later picture") }
         do throws(ImageError) {
+            let source = ByteSource(source, polling: request.cancellation)
             let container = try HEIFContainer(ByteReader(source))
             let tiles = try HEICTiles(container, limits: request.limits)
             guard tiles.shown.size == request.info.storedSize else { throw Self.refusal(source, "another size") }
@@ -65,7 +66,7 @@ package struct HEICDecoder: ImageDecoding {
         let others = max(claimed, isLarge ? min(request.threads, tiles.streams.count) - 1 : 0)
         for _ in 0..<others { sessions.append(try HEVCTileSession(tiles, source, hasFilters: hasFilters, request)) }
         var image = try tiles.reduce(area, factor: factor, sessions: sessions) { cores.run($0) }
-        image.colorProfile = request.info.colorProfile
+        image.colorProfile = request.info.samplesProfile
         return image
     }
 

@@ -25,6 +25,8 @@ package struct HEICTiles: Sendable {
     /// The part of the picture that is shown, by `clap`.
     package let shown: PixelRect
 
+    /// Thumbnails looked at. Each can be a grid of its own.
+    private static let maximumThumbnails = 16
     /// The most bytes of a decoder's configuration: parameter sets of some hundred bytes.
     private static let maximumConfiguration = 16 << 10
 
@@ -51,7 +53,8 @@ package struct HEICTiles: Sendable {
             container.presentation(of: picture, size).shown.size == size
         else { return nil }
         var best: HEICTiles?
-        for reference in container.references where reference.type == "thmb" && reference.to.contains(primary) {
+        let thumbnails = container.references.lazy.filter { $0.type == "thmb" && $0.to.contains(primary) }
+        for reference in thumbnails.prefix(Self.maximumThumbnails) {
             guard let tiles = try? HEICTiles(container, item: reference.from, limits: limits),
                 tiles.shown.size == tiles.size, tiles.size.width < size.width,
                 tiles.size.pixelCount < best?.size.pixelCount ?? .max
@@ -78,10 +81,12 @@ package struct HEICTiles: Sendable {
             throw Self.refusal(container, "a cut between two samples of chroma")
         }
         var own = try Self.colors(container, item)
-        var parts = [item]
+        var tiles = [item]
+        // Each item once: a grid may name one of them for thousands of places.
+        var parts = tiles
         if item.type == "grid" {
             let grid = try GridItem(container, id, item, size)
-            (columns, rows, parts) = (grid.columns, grid.rows, grid.tiles)
+            (columns, rows, tiles, parts) = (grid.columns, grid.rows, grid.tiles, grid.parts)
             for tile in parts.dropFirst() where tile.type != "hvc1" {
                 throw Self.refusal(container, "tiles that are not HEVC")
             }
@@ -104,8 +109,8 @@ package struct HEICTiles: Sendable {
         self.tileSize = tileSize
         configuration = try Self.configuration(container, parts)
         var streams: [Range<Int>] = []
-        for part in parts {
-            guard let extent = part.extent, !extent.isEmpty else {
+        for tile in tiles {
+            guard let extent = tile.extent, !extent.isEmpty else {
                 throw Self.refusal(container, "a tile in several pieces, or missing")
             }
             streams.append(extent)
@@ -200,7 +205,10 @@ package struct HEICTiles: Sendable {
 private struct GridItem {
     let columns: Int
     let rows: Int
+    /// The item of each place, row by row.
     let tiles: [HEIFContainer.Item]
+    /// Each item once, in the order of their first places.
+    let parts: [HEIFContainer.Item]
 
     init(
         _ container: HEIFContainer, _ id: Int, _ item: HEIFContainer.Item, _ size: PixelSize
@@ -225,14 +233,16 @@ private struct GridItem {
         guard references.count == 1, references[0].to.count == rows * columns else {
             throw HEICTiles.refusal(container, "a grid with missing tiles")
         }
-        var tiles: [HEIFContainer.Item] = []
+        var (tiles, parts): ([HEIFContainer.Item], [HEIFContainer.Item]) = ([], [])
+        var known: Set<Int> = []
         for number in references[0].to {
             guard let tile = container.items[number], !container.hasAlpha(number) else {
                 throw HEICTiles.refusal(container, "a grid with missing tiles")
             }
             tiles.append(tile)
+            if known.insert(number).inserted { parts.append(tile) }
         }
-        self.tiles = tiles
+        (self.tiles, self.parts) = (tiles, parts)
     }
 }
 

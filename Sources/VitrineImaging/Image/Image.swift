@@ -80,7 +80,7 @@ public struct Image: Sendable {
         width: Int, height: Int, alpha: Alpha,
         initializingWith body: (UnsafeMutableRawBufferPointer) throws(E) -> Void
     ) throws(E) {
-        let storage = PixelStorage(uninitializedByteCount: width * height * Image.bytesPerPixel)
+        let storage = PixelStorage(zeroedByteCount: width * height * Image.bytesPerPixel)
         try body(storage.bytes)
         self.init(
             width: width, height: height, bytesPerRow: width * Image.bytesPerPixel, alpha: alpha, storage: storage)

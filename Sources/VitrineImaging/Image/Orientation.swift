@@ -65,7 +65,7 @@ extension Image {
     public func oriented(_ orientation: Orientation) -> Image {
         guard orientation != .up else { return self }
         let size = orientation.upright(self.size)
-        let storage = PixelStorage(uninitializedByteCount: size.width * size.height * Image.bytesPerPixel)
+        let storage = PixelStorage(zeroedByteCount: size.width * size.height * Image.bytesPerPixel)
         withUnsafeBytes { source in
             guard let source = source.baseAddress, let target = storage.bytes.baseAddress else { return }
             let map = OrientationMap(orientation, stored: self.size)

@@ -21,27 +21,18 @@ public final class PixelStorage: @unchecked Sendable {
     private let isRemembered = Atomic<Bool>(false)
     private let release: (@Sendable (UnsafeMutableRawBufferPointer) -> Void)?
 
-    /// Memory for `count` bytes, 16-byte aligned, not initialised.
-    package convenience init(uninitializedByteCount count: Int) {
-        self.init(byteCount: count, isZeroed: false)
-    }
-
-    /// Memory for `count` bytes, 16-byte aligned, all zero.
-    package convenience init(zeroedByteCount count: Int) {
-        self.init(byteCount: count, isZeroed: true)
-    }
-
-    private init(byteCount count: Int, isZeroed: Bool) {
+    /// Memory for `count` bytes, 16-byte aligned, all zero. There is no other kind: a byte that a decoder leaves out
+    /// must not show an earlier picture.
+    package init(zeroedByteCount count: Int) {
         let memory = ScratchMemory(byteCount: count)
         bytes = memory.bytes
-        if isZeroed, !memory.isZeroed { bytes.initializeMemory(as: UInt8.self, repeating: 0) }
         self.memory = consume memory
         release = nil
     }
 
     /// A copy of `source`.
     package convenience init(copying source: UnsafeRawBufferPointer) {
-        self.init(uninitializedByteCount: source.count)
+        self.init(zeroedByteCount: source.count)
         bytes.copyMemory(from: source)
     }
 
@@ -77,7 +68,7 @@ public final class PixelStorage: @unchecked Sendable {
     deinit { release?(bytes) }
 }
 
-/// A block of memory for pixels or for work on them, freed with its owner.
+/// A block of memory for pixels or for work on them, all zero at first, freed with its owner.
 ///
 /// Small blocks come from `malloc`, medium ones from the ``BufferPool``. Large ones are mappings of their own, in pages
 /// of 2 MB where the kernel has them, which saves 4,000 page faults for 16 MB. They go back to the system when they are
@@ -90,7 +81,7 @@ package struct ScratchMemory: ~Copyable {
         case mapping
     }
 
-    /// The memory, 16-byte aligned; with undefined content unless ``isZeroed``.
+    /// The memory, 16-byte aligned.
     package let bytes: UnsafeMutableRawBufferPointer
     private let origin: Origin
     private var released = 0
@@ -125,13 +116,16 @@ package struct ScratchMemory: ~Copyable {
         if count > BufferPool.byteCounts.upperBound { return map(count).map { ($0, .mapping) } }
         if count >= BufferPool.byteCounts.lowerBound {
             let buffer = BufferPool.shared.take(count)
-            return (UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]), .pool(buffer))
+            return (cleared(UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])), .pool(buffer))
         }
-        return (.allocate(byteCount: count, alignment: BufferPool.alignment), .heap)
+        return (cleared(.allocate(byteCount: count, alignment: BufferPool.alignment)), .heap)
     }
 
-    /// Whether the system has just cleared the memory.
-    package var isZeroed: Bool { if case .mapping = origin { true } else { false } }
+    /// Clears memory of an earlier owner. Every picture writes it next, so it is in the processor's caches then.
+    private static func cleared(_ bytes: UnsafeMutableRawBufferPointer) -> UnsafeMutableRawBufferPointer {
+        bytes.initializeMemory(as: UInt8.self, repeating: 0)
+        return bytes
+    }
 
     /// Returns the whole huge pages among the first `count` bytes of a large block to the system. Their content is
     /// lost.

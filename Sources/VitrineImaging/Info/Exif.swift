@@ -27,7 +27,7 @@ package struct ExifSummary: Sendable, Hashable {
 
     /// Reads a block such as ``ImageMetadata/exif``. Damaged fields are nil; damage is not an error.
     package init(exif: [UInt8]) {
-        guard let block = ExifBlock(ByteReader(ByteSource(bytes: exif, name: "Exif")), 0..<exif.count) else { return }
+        guard let block = ExifBlock(bytes: exif) else { return }
         let structure = block.structure
         make = structure.text(block.primary[0x010F])
         model = structure.text(block.primary[0x0110])
@@ -84,6 +84,11 @@ package struct ExifBlock {
         self.primary = primary
     }
 
+    /// A block of its own; nil when it holds no readable TIFF structure.
+    init?(bytes: [UInt8]) {
+        self.init(ByteReader(ByteSource(bytes: bytes, name: "Exif")), 0..<bytes.count)
+    }
+
     /// The orientation, when it has one of its eight values.
     package var orientation: Orientation? {
         structure.integer(primary[0x0112]).flatMap(Orientation.init(rawValue:))
@@ -107,16 +112,15 @@ struct ExifEditor {
 
     /// nil when `exif` is no readable block.
     init?(_ exif: [UInt8]) {
-        let reader = ByteReader(ByteSource(bytes: exif, name: "Exif"))
-        guard let block = ExifBlock(reader, 0..<exif.count) else { return nil }
+        guard let block = ExifBlock(bytes: exif) else { return nil }
         bytes = exif
         self.block = block
     }
 
     /// See ``ImageMetadata/sanitizedForUprightPixels(removingLocation:)``.
-    func sanitized(removingLocation: Bool) -> [UInt8] {
+    func sanitized(removingLocation: Bool, keepsOrientation: Bool) -> [UInt8] {
         var copy = self
-        copy.resetOrientation()
+        if !keepsOrientation { copy.resetOrientation() }
         copy.removeThumbnail()
         if removingLocation { copy.removeLocation() }
         return copy.bytes

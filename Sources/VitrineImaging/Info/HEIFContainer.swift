@@ -31,6 +31,8 @@ package struct HEIFContainer {
     private(set) var references: [Reference] = []
     private(set) var properties: [ISOBox] = []
     private(set) var primary: Int?
+    /// The items that have an alpha channel. Found once: a grid asks for each of its tiles.
+    private var withAlpha: Set<Int> = []
     /// The movie box of an image sequence.
     let movie: ISOBox?
 
@@ -51,6 +53,8 @@ package struct HEIFContainer {
         if let iloc = boxes["iloc"] { try? readLocations(iloc, inline: boxes["idat"]?.payload) }
         if let iref = boxes["iref"] { try? readReferences(iref) }
         if let iprp = boxes["iprp"] { try? readProperties(iprp) }
+        findAlpha()
+        try reader.source.poll()
     }
 
     /// The item type that says which codec the image needs: `hvc1`, `av01`; that of the first tile for a grid.
@@ -89,7 +93,7 @@ package struct HEIFContainer {
         var offset = entries
         // Children are walked in runs: a list of items may be longer than other lists of boxes.
         while items.count < HEIFContainer.maximumItems {
-            let run = ISOBox.children(reader, in: offset..<iinf.payload.upperBound)
+            let run = ISOBox.children(reader, in: Range(from: offset, to: iinf.payload.upperBound))
             for box in run.prefix(HEIFContainer.maximumItems) where box.type == "infe" { try readItem(box.payload) }
             guard run.count == ISOBox.maximumSiblings, let last = run.last else { return }
             offset = last.payload.upperBound
@@ -185,6 +189,7 @@ package struct HEIFContainer {
         let boxes = ISOBox.children(reader, in: iprp.payload)
         if let ipco = boxes["ipco"] { properties = ISOBox.children(reader, in: ipco.payload) }
         var total = 0
+        var isDescribed: Set<Int> = []
         for ipma in boxes where ipma.type == "ipma" {
             var at = ipma.payload.lowerBound
             let version = try reader.u8(at: at)
@@ -199,12 +204,17 @@ package struct HEIFContainer {
                 at += 1
                 total += associations
                 guard total <= 8 * HEIFContainer.maximumItems else { return }
+                // An item stands here once (ISO/IEC 23008-12 §9.3.1), and has each property once: otherwise a few
+                // bytes would give all tiles of a grid any number of properties to look at.
+                let isNew = isDescribed.insert(id).inserted
+                var numbers: [Int] = []
                 for _ in 0..<associations {
                     // The highest bit says whether the property is essential.
                     let index = try wide ? reader.u16(at: at) & 0x7FFF : reader.u8(at: at) & 0x7F
-                    items[id]?.properties.append(index)
+                    if isNew, !numbers.contains(index) { numbers.append(index) }
                     at += wide ? 2 : 1
                 }
+                if isNew { items[id]?.properties = numbers }
             }
         }
     }
@@ -406,12 +416,21 @@ extension HEIFContainer {
     }
 
     /// Whether an item has an alpha channel.
-    func hasAlpha(_ id: Int) -> Bool {
-        references.contains { reference in
-            guard reference.type == "auxl", reference.to.contains(id), let item = items[reference.from],
-                let type = boxes(of: item)["auxC"]?.fullPayload
-            else { return false }
-            return Self.alphaNames.contains { reader.matches($0, at: type.lowerBound) }
+    func hasAlpha(_ id: Int) -> Bool { withAlpha.contains(id) }
+
+    /// Whether an item is an auxiliary picture of alpha by its property `auxC`.
+    private func isAlpha(_ item: Item) -> Bool {
+        guard let type = boxes(of: item)["auxC"]?.fullPayload else { return false }
+        return Self.alphaNames.contains { reader.matches($0, at: type.lowerBound) }
+    }
+
+    private mutating func findAlpha() {
+        var known: [Int: Bool] = [:]
+        for reference in references where reference.type == "auxl" {
+            guard let item = items[reference.from] else { continue }
+            let isAlpha = known[reference.from] ?? isAlpha(item)
+            known[reference.from] = isAlpha
+            if isAlpha { withAlpha.formUnion(reference.to) }
         }
     }
 }
@@ -444,7 +463,7 @@ package struct ISOBox {
             guard size >= header else { break }
             let end = min(range.upperBound, size > range.upperBound &- offset ? range.upperBound : offset &+ size)
             guard offset &+ header <= end else { break }
-            boxes.append(ISOBox(type: type, payload: (offset &+ header)..<end))
+            boxes.append(ISOBox(type: type, payload: Range(from: offset &+ header, to: end)))
             offset = end
         }
         return boxes
@@ -452,7 +471,7 @@ package struct ISOBox {
 
     /// The payload behind version and flags of a full box; nil if it is too short to have them.
     package var fullPayload: Range<Int>? {
-        payload.count >= 4 ? (payload.lowerBound &+ 4)..<payload.upperBound : nil
+        payload.count >= 4 ? Range(from: payload.lowerBound &+ 4, to: payload.upperBound) : nil
     }
 }
 

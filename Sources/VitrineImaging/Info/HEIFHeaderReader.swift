@@ -27,7 +27,9 @@ package enum HEIFHeaderReader: HeaderReading {
             header.info.storedSize = presentation.shown.size
         }
         for box in container.boxes(of: item) { take(reader, box, limits, &header) }
-        if header.info.colorProfile == nil { takeTileProfile(container, primary, limits, &header) }
+        if header.info.colorProfile == nil, header.info.codedColors == nil {
+            takeTileProfile(container, primary, limits, &header)
+        }
         header.info.hasAlpha = container.hasAlpha(primary) || container.hasAlphaInTiles
         header.info.embeddedPreviews = thumbnails(container, primary)
         if isSequence, let sequence {
@@ -58,6 +60,11 @@ package enum HEIFHeaderReader: HeaderReading {
             header.info.bitDepth = flags & 0x40 == 0 ? 8 : flags & 0x20 == 0 ? 10 : 12
             if flags & 0x10 != 0 { header.info.colorModel = .gray }
         case "colr": takeColor(reader, box, limits, &header)
+        case "clli":
+            guard header.info.contentLight == nil, let maximum = try? reader.u16(at: at),
+                let average = try? reader.u16(at: at + 2), maximum > 0, average > 0
+            else { return }
+            header.info.contentLight = ContentLight(maximum: Double(maximum), average: Double(average))
         default: break
         }
     }
@@ -67,9 +74,16 @@ package enum HEIFHeaderReader: HeaderReading {
     ) {
         guard box.payload.count > 4, let kind = try? reader.fourCC(at: box.payload.lowerBound) else { return }
         if kind == "prof" || kind == "rICC" {
-            header.setProfile(at: (box.payload.lowerBound + 4)..<box.payload.upperBound, reader, limits)
-        } else if kind == "nclx", box.payload.count >= 10, (try? reader.u16(at: box.payload.lowerBound + 8)) == 0 {
-            header.info.colorModel = .rgb  // the identity matrix of ITU-T H.273
+            header.setProfile(
+                at: Range(from: box.payload.lowerBound &+ 4, to: box.payload.upperBound), reader, limits)
+        } else if kind == "nclx", box.payload.count >= 10 {
+            let at = box.payload.lowerBound
+            // The identity matrix of ITU-T H.273.
+            if (try? reader.u16(at: at + 8)) == 0 { header.info.colorModel = .rgb }
+            guard header.info.codedColors == nil, let primaries = try? reader.u16(at: at + 4),
+                let transfer = try? reader.u16(at: at + 6)
+            else { return }
+            header.info.codedColors = CodedColors(primaries: primaries, transfer: transfer)
         }
     }
 
@@ -112,7 +126,7 @@ package enum HEIFHeaderReader: HeaderReading {
             if item.type == "Exif", header.exif == nil, extent.count > 8,
                 let skip = try? container.reader.u32(at: extent.lowerBound), skip < extent.count - 4
             {
-                header.exif = (extent.lowerBound + 4 + skip)..<extent.upperBound
+                header.exif = Range(from: extent.lowerBound &+ 4 &+ skip, to: extent.upperBound)
             } else if item.isXMP, header.xmp == nil {
                 header.xmp = extent
             }

@@ -58,7 +58,7 @@ public struct ImageFormat: RawRepresentable, Sendable, Hashable, Codable, Custom
     /// JPEG 2000.
     public static let jp2 = ImageFormat("jp2", mediaTypes: ["image/jp2", "image/jpx"], fileExtensions: ["jp2", "jpx"])
     /// Scalable Vector Graphics.
-    public static let svg = ImageFormat("svg", mediaTypes: ["image/svg+xml"], fileExtensions: ["svg"])
+    public static let svg = ImageFormat("svg", mediaTypes: ["image/svg+xml"], fileExtensions: ["svg", "svgz"])
     /// Windows bitmap.
     public static let bmp = ImageFormat("bmp", mediaTypes: ["image/bmp", "image/x-bmp"], fileExtensions: ["bmp"])
     /// Windows icon or cursor.
@@ -124,7 +124,9 @@ extension ImageFormat {
         let two = try reader.u16(at: 0)
         let four = reader.count >= 4 ? try reader.u32(at: 0) : two << 16
         switch two {
-        case 0xFFD8: return reader.count == 2 || four >> 8 & 0xFF == 0xFF ? .jpeg : nil
+        case 0xFFD8:
+            // Readers pass over garbage in front of the first marker, too.
+            return reader.count == 2 || four >> 8 & 0xFF == 0xFF || JPEGHeaderReader.beginsPicture(reader) ? .jpeg : nil
         case 0xFF0A: return .jxl
         case 0xFF4F: return four == 0xFF4F_FF51 ? .jp2 : nil
         case 0x8950: return reader.matches("PNG\r\n\u{1A}\n", at: 1) ? .png : nil

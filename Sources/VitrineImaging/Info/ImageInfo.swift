@@ -1,3 +1,5 @@
+import VitrineCore
+
 /// The header of an image, read without decoding pixels.
 public struct ImageInfo: Sendable, Hashable {
     /// A smaller image stored inside the file.
@@ -51,6 +53,10 @@ public struct ImageInfo: Sendable, Hashable {
     public var colorProfile: [UInt8]?
     /// Its description (`desc` tag), for example "Display P3".
     package var colorProfileName: String?
+    /// Its colour space by code points: `nclx` of HEIF, `cICP` of PNG.
+    package var codedColors: CodedColors?
+    /// The light that a picture of high dynamic range states for itself.
+    package var contentLight: ContentLight?
     /// Frames of an animation or pages of a document; 1 for a still image.
     public var frameCount = 1
     /// Seconds of one loop of an animation; nil for other images.
@@ -77,22 +83,41 @@ public struct ImageInfo: Sendable, Hashable {
 extension ImageInfo {
     /// Reads the header of `input` and no pixels. Blocks, usually for some microseconds and a few KiB of reading.
     ///
-    /// Only the limits of profiles and documents apply here. ``ImageDecoder`` checks all others before it decodes.
+    /// Only the deadline and the limits of profiles and documents apply here. ``ImageDecoder`` checks all others before
+    /// it decodes.
     ///
+    /// - Parameters:
+    ///   - input: A file or bytes.
+    ///   - limits: Bounds on the work.
+    ///   - cancellation: Stops the reading.
     /// - Throws: ``ImageError/unreadable(input:reason:)``, ``ImageError/empty(input:)``,
     ///   ``ImageError/notAnImage(input:)``, ``ImageError/corrupt(input:reason:)``, ``ImageError/truncated(input:)``,
-    ///   or ``ImageError/unsupported(input:reason:)`` for a compressed SVG.
-    public init(of input: ImageInput, limits: ImageLimits = .standard) throws(ImageError) {
-        try self.init(reading: ByteSource(input), limits: limits)
+    ///   ``ImageError/timedOut(input:)`` after
+    ///   ``ImageLimits/deadline`` seconds, or ``ImageError/cancelled(input:)``.
+    public init(
+        of input: ImageInput, limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
+    ) throws(ImageError) {
+        let source = try ByteSource(input)
+        self = try ImageHeader.read(source, limits, cancellation).info
     }
 
-    /// Reads the header of an opened input; see ``init(of:limits:)``.
+    /// Reads the header of an opened input within the deadline of the caller; see ``init(of:limits:cancellation:)``.
     package init(reading source: ByteSource, limits: ImageLimits = .standard) throws(ImageError) {
         self = try ImageHeader(ByteReader(source), limits).info
     }
 }
 
 extension ImageHeader {
+    /// Reads the header of an opened input within the deadline of `limits`.
+    package static func read(
+        _ source: ByteSource, _ limits: ImageLimits, _ cancellation: CancellationToken
+    ) throws(ImageError) -> ImageHeader {
+        try Deadline.run(seconds: limits.deadline, input: source.name, cancellation: cancellation) {
+            token throws(ImageError) in
+            try ImageHeader(ByteReader(ByteSource(source, polling: token)), limits)
+        }
+    }
+
     /// Finds the format by content and reads its header.
     package init(_ reader: ByteReader, _ limits: ImageLimits) throws(ImageError) {
         guard reader.count > 0 else { throw .empty(input: reader.name) }
@@ -108,6 +133,8 @@ extension ImageHeader {
                 throw .notAnImage(input: reader.name)
             }
         }
+        // Readers pass over damage, and so over reads that failed because the time is over.
+        try reader.source.poll()
         guard !info.storedSize.isEmpty else { throw reader.corrupt("a side of zero pixels") }
         sortPreviews()
     }
@@ -138,10 +165,14 @@ package struct ImageHeader {
     package var info: ImageInfo
     /// Where the Exif block stands, from its byte-order mark on.
     package var exif: Range<Int>?
+    /// The Exif block of a file that stores it as text; nil if ``exif`` tells where it stands.
+    var convertedExif: [UInt8]?
     /// Where the XMP packet stands, if it is stored uncompressed.
     package var xmp: Range<Int>?
     /// The pictures of a file that is shown by one of them, largest first; empty for images.
     var pictures: [HeldPicture] = []
+    /// The pictures that the file is shown by if that one is damaged, in order.
+    var alternatives: [EmbeddedPicture] = []
     /// Whether each of the pictures has its own orientation.
     var ownOrientation = false
     /// Seconds each frame of an animation is shown, in order; at most as many as the limits allow to decode.
@@ -165,15 +196,22 @@ package struct ImageHeader {
         info.colorProfileName = ICCDescription.name(of: profile)
     }
 
-    /// Takes the profile that stands at `range`, unless it is too large or lies outside the input.
+    /// Takes the profile that stands at `range`, unless there is one, it is too large or lies outside the input.
     package mutating func setProfile(at range: Range<Int>, _ reader: ByteReader, _ limits: ImageLimits) {
-        guard range.count <= limits.maximumProfileBytes else { return }
+        guard info.colorProfile == nil, range.count <= limits.maximumProfileBytes else { return }
         setProfile(try? reader.bytes(range), limits)
     }
 
     /// Applies the orientation and the thumbnail of the Exif block.
     package mutating func applyExif(_ reader: ByteReader, orientation: Bool) {
-        guard let exif, let block = ExifBlock(reader, exif) else { return }
+        guard let exif else {
+            // The place of its thumbnail is not one in the file.
+            if orientation, let convertedExif, let value = ExifBlock(bytes: convertedExif)?.orientation {
+                info.orientation = value
+            }
+            return
+        }
+        guard let block = ExifBlock(reader, exif) else { return }
         if orientation, let value = block.orientation { info.orientation = value }
         if let preview = block.preview { info.embeddedPreviews.append(preview) }
     }

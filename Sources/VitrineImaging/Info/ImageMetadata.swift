@@ -1,3 +1,5 @@
+import VitrineCore
+
 /// Camera and authoring data of an image.
 ///
 /// ``Image/encoded(as:maximumBytes:isProgressive:metadata:)`` writes it only if asked to, as photos contain places and
@@ -28,7 +30,7 @@ extension ImageMetadata {
     /// JPEG, PNG, WebP, HEIC, AVIF and JPEG XL have both, TIFF and GIF only XMP. Blocks above 4 MB, compressed ones,
     /// the extension packets of JPEG's XMP, and HEIF items in several pieces are left out.
     ///
-    /// - Throws: As ``ImageInfo/init(of:limits:)``.
+    /// - Throws: As ``ImageInfo/init(of:limits:cancellation:)``.
     public init(of input: ImageInput) throws(ImageError) {
         try self.init(reading: ByteSource(input))
     }
@@ -36,10 +38,12 @@ extension ImageMetadata {
     /// Reads the metadata of an opened input; see ``init(of:)``.
     package init(reading source: ByteSource) throws(ImageError) {
         let reader = ByteReader(source)
-        let header = try ImageHeader(reader, .standard)
+        let header = try ImageHeader.read(source, .standard, CancellationToken())
         self.init()
         if let range = header.exif, range.count <= ImageMetadata.maximumBlockBytes, ExifBlock(reader, range) != nil {
             exif = try? reader.bytes(range)
+        } else if header.exif == nil, let block = header.convertedExif, ExifBlock(bytes: block) != nil {
+            exif = block
         }
         if let range = header.xmp, range.count <= ImageMetadata.maximumBlockBytes { xmp = try? reader.bytes(range) }
     }
@@ -55,12 +59,29 @@ extension ImageMetadata {
     /// - Parameter removingLocation: Also removes the GPS directory of the Exif block, zeroing its bytes, and drops an
     ///   XMP packet that names a place. Maker notes stay and can contain a place in an unknown form.
     public func sanitizedForUprightPixels(removingLocation: Bool = false) -> ImageMetadata {
-        ImageMetadata(
-            exif: exif.flatMap { ExifEditor($0)?.sanitized(removingLocation: removingLocation) },
-            xmp: xmp.flatMap { ImageMetadata.sanitized($0, removingLocation: removingLocation) })
+        sanitized(removingLocation: removingLocation, keepsOrientation: false)
     }
 
-    private static func sanitized(_ xmp: [UInt8], removingLocation: Bool) -> [UInt8]? {
+    /// Returns the metadata without embedded thumbnails, for pixels that are stored as those of the source.
+    ///
+    /// The orientation stays: it tells how these pixels are to be turned.
+    @_spi(StoredPixels) public func sanitizedForStoredPixels() -> ImageMetadata {
+        sanitized(removingLocation: false, keepsOrientation: true)
+    }
+
+    private func sanitized(removingLocation: Bool, keepsOrientation: Bool) -> ImageMetadata {
+        ImageMetadata(
+            exif: exif.flatMap {
+                ExifEditor($0)?.sanitized(removingLocation: removingLocation, keepsOrientation: keepsOrientation)
+            },
+            xmp: xmp.flatMap {
+                ImageMetadata.sanitized($0, removingLocation: removingLocation, keepsOrientation: keepsOrientation)
+            })
+    }
+
+    private static func sanitized(
+        _ xmp: [UInt8], removingLocation: Bool, keepsOrientation: Bool
+    ) -> [UInt8]? {
         let thumbnails: [StaticString] = ["xmpGImg:image", "xmp:Thumbnails", "xap:Thumbnails"]
         let places: [StaticString] = [
             "exif:GPS", "photoshop:City", "photoshop:State", "photoshop:Country", "Iptc4xmpCore:Location",
@@ -70,6 +91,7 @@ extension ImageMetadata {
         {
             return nil
         }
+        guard !keepsOrientation else { return xmp }
         var copy = xmp
         var at = 0
         while let end = SVGPrologue.find("tiff:Orientation", in: copy, from: at) {

@@ -46,7 +46,7 @@ package enum JP2HeaderReader: HeaderReading {
     ) {
         guard payload.count > 3, let method = try? reader.u8(at: payload.lowerBound) else { return }
         if method == 2 {
-            header.setProfile(at: (payload.lowerBound + 3)..<payload.upperBound, reader, limits)
+            header.setProfile(at: Range(from: payload.lowerBound &+ 3, to: payload.upperBound), reader, limits)
         } else if method == 1, let space = try? reader.u32(at: payload.lowerBound + 3) {
             switch space {
             case 12: header.info.colorModel = .cmyk

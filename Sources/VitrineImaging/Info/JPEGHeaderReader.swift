@@ -45,17 +45,17 @@ package enum JPEGHeaderReader: HeaderReading {
                 if payload.count >= 5 && reader.matches("JFIF\0", at: at) { isJFIF = true }
             case 0xE1:
                 if exif == nil && payload.count > 6 && reader.matches("Exif\0", at: at) {
-                    exif = (at + 6)..<payload.upperBound
+                    exif = Range(from: at &+ 6, to: payload.upperBound)
                 } else if xmp == nil && payload.count > 29 && reader.matches("http://ns.adobe.com/xap/1.0/\0", at: at) {
-                    xmp = (at + 29)..<payload.upperBound
+                    xmp = Range(from: at &+ 29, to: payload.upperBound)
                 }
             case 0xE2:
                 if payload.count > 14 && reader.matches("ICC_PROFILE\0", at: at) {
                     profile.add(
                         number: try reader.u8(at: at + 12), of: try reader.u8(at: at + 13),
-                        (at + 14)..<payload.upperBound)
+                        Range(from: at &+ 14, to: payload.upperBound))
                 } else if multiPicture == nil && payload.count > 4 && reader.matches("MPF\0", at: at) {
-                    multiPicture = (at + 4)..<payload.upperBound
+                    multiPicture = Range(from: at &+ 4, to: payload.upperBound)
                 }
             case 0xEE:
                 if payload.count >= 12 && reader.matches("Adobe", at: at) {
@@ -131,6 +131,9 @@ package enum JPEGHeaderReader: HeaderReading {
         return nil
     }
 
+    /// Whether the input has a frame header behind garbage, up to the first scan.
+    static func beginsPicture(_ reader: ByteReader) -> Bool { pictureSize(reader, 0..<reader.count) != nil }
+
     /// A JPEG file inside the input as a preview; nil when it does not begin like one.
     static func preview(_ reader: ByteReader, _ range: Range<Int>) -> ImageInfo.EmbeddedPreview? {
         guard range.count > 4, (try? reader.u16(at: range.lowerBound)) == 0xFFD8 else { return nil }
@@ -187,7 +190,7 @@ package struct JPEGSegmentWalker {
             guard offset <= end &- 2 else { throw .truncated(input: reader.name) }
             let length = try reader.u16(at: offset)
             guard length >= 2 else { throw reader.corrupt("a JPEG segment shorter than its length") }
-            let payload = (offset &+ 2)..<(offset &+ length)
+            let payload = Range(from: offset &+ 2, to: offset &+ length)
             // The last segments of a cut file are still worth knowing about.
             guard payload.upperBound <= end else { throw .truncated(input: reader.name) }
             offset = payload.upperBound

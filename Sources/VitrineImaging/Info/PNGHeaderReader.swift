@@ -17,7 +17,7 @@ package enum PNGHeaderReader: HeaderReading {
     package static func read(_ reader: ByteReader, _ limits: ImageLimits) throws(ImageError) -> ImageHeader {
         var header = try imageHeader(reader)
         var animation = Animation()
-        var seenPixels = false
+        var (seenPixels, seenProfile) = (false, false)
         var offset = 33
         var complete = false
         for _ in 0..<maximumChunks {
@@ -25,14 +25,29 @@ package enum PNGHeaderReader: HeaderReading {
             guard let length = try? reader.u32(at: offset), let type = try? reader.fourCC(at: offset &+ 4) else {
                 break
             }
-            let data = (offset &+ 8)..<(offset &+ 8 &+ length)
+            let data = Range(from: offset &+ 8, to: offset &+ 8 &+ length)
             if type == "IEND" { complete = true; break }
             guard data.upperBound <= reader.count else { break }
             switch type {
             case "IDAT": seenPixels = true
             case "tRNS": header.info.hasAlpha = true
-            case "iCCP": takeProfile(reader, data, limits, &header)
+            case "iCCP":
+                // Of several, which break the rules, the first counts.
+                if !seenProfile { takeProfile(reader, data, limits, &header) }
+                seenProfile = true
+            case "cICP": if !seenPixels { takeCodePoints(reader, data, &header) }
+            case "cLLI":
+                guard data.count >= 8, let maximum = try? reader.u32(at: data.lowerBound),
+                    let average = try? reader.u32(at: data.lowerBound &+ 4), maximum > 0, average > 0
+                else { break }
+                // In units of 0.0001 cd/m².
+                header.info.contentLight = ContentLight(
+                    maximum: Double(maximum) / 10_000, average: Double(average) / 10_000)
             case "eXIf": if header.exif == nil { header.exif = data }
+            case "tEXt", "zTXt":
+                if header.convertedExif == nil {
+                    header.convertedExif = PNGRawProfile.exif(reader, data, isCompressed: type == "zTXt")
+                }
             case "iTXt": if header.xmp == nil { header.xmp = xmp(reader, data) }
             case "acTL":
                 guard !seenPixels, data.count >= 8 else { break }
@@ -94,13 +109,80 @@ package enum PNGHeaderReader: HeaderReading {
             PNGProfile.decompress([UInt8](bytes[(zero + 2)...]), limit: limits.maximumProfileBytes), limits)
     }
 
+    /// cICP goes before iCCP (§4.3). Its matrix is that of red, green and blue: anything else is a mistake.
+    private static func takeCodePoints(_ reader: ByteReader, _ data: Range<Int>, _ header: inout ImageHeader) {
+        guard data.count == 4, let bytes = try? reader.bytes(data), bytes[2] == 0, bytes[3] <= 1 else { return }
+        var colors = CodedColors(primaries: Int(bytes[0]), transfer: Int(bytes[1]))
+        colors.precedesProfile = true
+        header.info.codedColors = colors
+    }
+
     /// iTXt with the keyword of XMP, not compressed (XMP specification part 3, §1.1.5).
     private static func xmp(_ reader: ByteReader, _ data: Range<Int>) -> Range<Int>? {
         let start = data.lowerBound &+ 22  // keyword, its zero, compression flag and method, two empty strings
         guard start < data.upperBound, reader.matches("XML:com.adobe.xmp\0\0", at: data.lowerBound) else {
             return nil
         }
-        return start..<data.upperBound
+        return Range(from: start, to: data.upperBound)
+    }
+}
+
+/// Exif as ImageMagick and ExifTool wrote it before the format had a chunk for it.
+///
+/// Hexadecimal digits in a text with the keyword `Raw profile type exif` or `Raw profile type APP1`, behind a name and
+/// a count.
+///
+/// Source: ExifTool, PNG tags (RawProfile); ImageMagick, coders/png.c (Magick_png_write_raw_profile).
+private enum PNGRawProfile {
+    private static let keywords: [StaticString] = ["Raw profile type exif\0", "Raw profile type APP1\0"]
+    private static let mark = Array("Exif\0\0".utf8)
+
+    /// The block of a text chunk, from its byte-order mark on; nil for any other text.
+    static func exif(_ reader: ByteReader, _ data: Range<Int>, isCompressed: Bool) -> [UInt8]? {
+        guard let keyword = keywords.first(where: { reader.matches($0, at: data.lowerBound) }) else { return nil }
+        // Behind the keyword of a compressed text stands its method, of which there is one.
+        let start = data.lowerBound + keyword.utf8CodeUnitCount + (isCompressed ? 1 : 0)
+        // Two digits and some white space for each byte.
+        let maximum = 3 * ImageMetadata.maximumBlockBytes
+        guard start < data.upperBound, data.count <= maximum, var text = try? reader.bytes(start..<data.upperBound)
+        else { return nil }
+        if isCompressed {
+            guard let inflated = PNGProfile.decompress(text, limit: maximum) else { return nil }
+            text = inflated
+        }
+        let bytes = self.bytes(text)
+        if let bytes, bytes.starts(with: mark) { return Array(bytes.dropFirst(mark.count)) }
+        // The segment may hold XMP instead.
+        return bytes.flatMap { $0.starts(with: [0x49, 0x49]) || $0.starts(with: [0x4D, 0x4D]) ? $0 : nil }
+    }
+
+    /// The bytes of `\nexif\n      26\n45786966…`.
+    private static func bytes(_ text: [UInt8]) -> [UInt8]? {
+        let lines = text.drop(while: SVGPrologue.isSpace).split(
+            separator: 0x0A, maxSplits: 2, omittingEmptySubsequences: false)
+        guard lines.count == 3, let count = Int(String(decoding: lines[1].filter { $0 != 0x20 }, as: UTF8.self)),
+            count > 0, count <= lines[2].count / 2
+        else { return nil }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        var high: UInt8?
+        for letter in lines[2] where bytes.count < count {
+            let digit: UInt8
+            switch letter {
+            case 0x30...0x39: digit = letter - 0x30
+            case 0x61...0x66: digit = letter - 0x57
+            case 0x41...0x46: digit = letter - 0x37
+            case _ where SVGPrologue.isSpace(letter): continue
+            default: return nil
+            }
+            if let first = high {
+                bytes.append(first << 4 | digit)
+                high = nil
+            } else {
+                high = digit
+            }
+        }
+        return bytes.count == count ? bytes : nil
     }
 }
 

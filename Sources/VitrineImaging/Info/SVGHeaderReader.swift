@@ -3,13 +3,10 @@
 /// Source: SVG 2 §8.2, §8.6; CSS 2.2 §10.3.2 (300 × 150 for an image without any size) and CSS Values 4 §6.2 (units).
 package enum SVGHeaderReader: HeaderReading {
     package static func read(_ reader: ByteReader, _ limits: ImageLimits) throws(ImageError) -> ImageHeader {
-        let start = try reader.source.bytes(at: 0, count: 64 << 10)
-        if SVGPrologue.isCompressed(start) {
-            throw .unsupported(input: reader.name, reason: "compressed SVG; unpack it with gunzip first")
-        }
+        let start = try SVGFile.beginning(reader, count: 64 << 10)
         var prologue = SVGPrologue(start)
-        if prologue.root == nil, reader.count > start.count {
-            prologue = SVGPrologue(try reader.source.bytes(at: 0, count: limits.maximumDocumentBytes))
+        if prologue.root == nil, start.count == 64 << 10 {
+            prologue = SVGPrologue(try SVGFile.beginning(reader, count: limits.maximumDocumentBytes))
         }
         guard let root = prologue.root else { throw .truncated(input: reader.name) }
         let size = naturalSize(SVGTag(prologue.text, root))
@@ -18,22 +15,44 @@ package enum SVGHeaderReader: HeaderReading {
         return header
     }
 
+    /// The longer side of a drawing with a side below one pixel: the width of an image without any size.
+    private static let defaultSide = 300.0
+    /// Longer than any side that is drawn, and short enough for arithmetic on pixels.
+    private static let largestSide = 1e9
+
     private static func naturalSize(_ tag: SVGTag) -> PixelSize {
+        var size = size(tag)
+        let (shorter, longer) = (min(size.width, size.height), max(size.width, size.height))
+        if shorter < 1 {
+            let scale = defaultSide / longer
+            size = (size.width * scale, size.height * scale)
+        }
+        func side(_ value: Double) -> Int { Int(min(max(value.rounded(), 1), largestSide)) }
+        return PixelSize(width: side(size.width), height: side(size.height))
+    }
+
+    /// Whether a size has sides below one pixel, or more than renderers count.
+    static func isUnusual(_ size: (width: Double, height: Double)) -> Bool {
+        min(size.width, size.height) < 1 || max(size.width, size.height) > 65_535
+    }
+
+    /// Width and height in CSS pixels, of at most 1e12.
+    static func size(_ tag: SVGTag) -> (width: Double, height: Double) {
         let box = tag["viewBox"].flatMap(viewBox)
         let width = tag["width"].flatMap { length($0, whole: box?.width) }
         let height = tag["height"].flatMap { length($0, whole: box?.height) }
         switch (width, height, box) {
-        case (let width?, let height?, _): return pixels(width, height)
-        case (let width?, nil, let box?): return pixels(width, width * box.height / box.width)
-        case (nil, let height?, let box?): return pixels(height * box.width / box.height, height)
-        case (nil, nil, let box?): return pixels(box.width, box.height)
-        default: return pixels(width ?? 300, height ?? 150)
+        case (let width?, let height?, _): return bounded(width, height)
+        case (let width?, nil, let box?): return bounded(width, width * box.height / box.width)
+        case (nil, let height?, let box?): return bounded(height * box.width / box.height, height)
+        case (nil, nil, let box?): return bounded(box.width, box.height)
+        default: return bounded(width ?? 300, height ?? 150)
         }
     }
 
-    private static func pixels(_ width: Double, _ height: Double) -> PixelSize {
-        func side(_ value: Double) -> Int { value.isFinite ? Int(min(max(value.rounded(), 1), 1e12)) : Int(1e12) }
-        return PixelSize(width: side(width), height: side(height))
+    private static func bounded(_ width: Double, _ height: Double) -> (width: Double, height: Double) {
+        func side(_ value: Double) -> Double { value.isFinite ? min(max(value, 1e-12), 1e12) : 1e12 }
+        return (side(width), side(height))
     }
 
     private static func viewBox(_ text: String) -> (width: Double, height: Double)? {
@@ -115,24 +134,12 @@ struct SVGPrologue {
         isSVG = named || found != nil
     }
 
-    /// Whether an input is SVG, plain or gzipped under a name that ends in `.svg`.
+    /// Whether an input is SVG, plain or compressed.
     static func isSVG(_ reader: ByteReader) throws(ImageError) -> Bool {
-        let count = min(reader.count, sniffedBytes)
-        if isCompressed(try reader.bytes(0..<min(count, 512))) { return true }
         // Anything that is not text is out after one byte.
-        var start = 0
-        while start < min(count, 1024), isSpace(UInt8(try reader.u8(at: start))) { start += 1 }
-        guard start < count, [0x3C, 0xEF, 0xFE, 0xFF].contains(try reader.u8(at: start)) else { return false }
-        return SVGPrologue(try reader.bytes(0..<count)).isSVG
-    }
-
-    /// gzip (RFC 1952 §2.3) that names an SVG file; other gzip files may hold anything.
-    static func isCompressed(_ bytes: [UInt8]) -> Bool {
-        guard bytes.count > 14, bytes[0] == 0x1F, bytes[1] == 0x8B, bytes[2] == 8, bytes[3] & 0x0C == 0x08 else {
-            return false
-        }
-        let name = bytes[10...].prefix { $0 != 0 }
-        return name.count >= 4 && name.suffix(4).elementsEqual(".svg".utf8)
+        let first = try SVGFile.beginning(reader, count: 1_024).first { !isSpace($0) }
+        guard let first, [0x3C, 0xEF, 0xFE, 0xFF].contains(first) else { return false }
+        return SVGPrologue(try SVGFile.beginning(reader, count: sniffedBytes)).isSVG
     }
 
     static func isSpace(_ byte: UInt8) -> Bool { byte == 32 || (9...13).contains(byte) }

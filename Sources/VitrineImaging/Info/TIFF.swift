@@ -207,13 +207,13 @@ package struct TIFFStructure {
         guard let field else { return nil }
         let (count, overflow) = field.count.multipliedReportingOverflow(by: TIFFStructure.size(ofType: field.type))
         guard !overflow, let start = try? position(field.offset, count) else { return nil }
-        return start..<(start &+ count)
+        return Range(from: start, to: start &+ count)
     }
 
     /// The text of a field, at most 256 bytes of it, without trailing blanks; nil when there is none.
     package func text(_ field: Field?) -> String? {
         guard let field, field.type == 2, let range = bytes(field),
-            let bytes = try? reader.bytes(range.lowerBound..<min(range.upperBound, range.lowerBound &+ 256))
+            let bytes = try? reader.bytes(range.prefix(256))
         else { return nil }
         var text = String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
         while text.last?.isWhitespace == true { text.removeLast() }

@@ -26,7 +26,7 @@ package enum WebPHeaderReader: HeaderReading {
             guard offset <= reader.count &- 8 else { break }
             let type = try reader.fourCC(at: offset)
             let length = try reader.u32(at: offset &+ 4, bigEndian: false)
-            let payload = (offset &+ 8)..<(offset &+ 8 &+ length)
+            let payload = Range(from: offset &+ 8, to: offset &+ 8 &+ length)
             do {
                 try take(reader, type, payload, &contents)
             } catch {
@@ -85,7 +85,7 @@ package enum WebPHeaderReader: HeaderReading {
             guard payload.upperBound <= reader.count else { break }
             // Some writers leave the prefix of JPEG's APP1 in.
             let skip = payload.count > 6 && reader.matches("Exif\0\0", at: at) ? 6 : 0
-            contents.exif = (at + skip)..<payload.upperBound
+            contents.exif = Range(from: at &+ skip, to: payload.upperBound)
         default: break
         }
     }

@@ -2,7 +2,7 @@
 ///
 /// Source: Microsoft, BITMAPFILEHEADER, BITMAPCOREHEADER, BITMAPINFOHEADER, BITMAPV5HEADER. Little-endian throughout.
 package enum BMPHeaderReader: HeaderReading {
-    private static let headerSizes: Set<Int> = [12, 16, 40, 52, 56, 64, 108, 124]
+    static let headerSizes: Set<Int> = [12, 16, 40, 52, 56, 64, 108, 124]
 
     /// Two letters are too little to go by; the size of the second header says more.
     static func looksRight(_ reader: ByteReader) throws(ImageError) -> Bool {
@@ -85,10 +85,14 @@ package enum ICOHeaderReader: HeaderReading {
             let size = PixelSize(width: try reader.u32(at: offset + 16), height: try reader.u32(at: offset + 20))
             return size.isEmpty ? nil : (size, min(32, bits))
         }
-        guard try reader.u32(at: offset, bigEndian: false) == 40 else { return nil }
-        let size = PixelSize(
-            width: try reader.u32(at: offset + 4, bigEndian: false),
-            height: try reader.u32(at: offset + 8, bigEndian: false) / 2)
-        return size.isEmpty ? nil : (size, try reader.u16(at: offset + 14, bigEndian: false))
+        let headerSize = try reader.u32(at: offset, bigEndian: false)
+        guard BMPHeaderReader.headerSizes.contains(headerSize) else { return nil }
+        // The oldest header has sides of 16 bits. The height counts the rows of the mask, too.
+        let isCore = headerSize == 12
+        func side(_ at: Int) throws(ImageError) -> Int {
+            try isCore ? reader.u16(at: at, bigEndian: false) : reader.u32(at: at, bigEndian: false)
+        }
+        let size = PixelSize(width: try side(offset + 4), height: try side(offset + (isCore ? 6 : 8)) / 2)
+        return size.isEmpty ? nil : (size, try reader.u16(at: offset + (isCore ? 10 : 14), bigEndian: false))
     }
 }

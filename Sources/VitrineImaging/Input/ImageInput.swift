@@ -53,6 +53,8 @@ public final class ByteSource: Sendable {
         case storage(PixelStorage)
         /// A run of bytes of another source, from this offset on.
         case part(ByteSource, Int)
+        /// Another source, until a token is cancelled.
+        case polled(ByteSource, CancellationToken)
     }
 
     /// The name of the input in errors.
@@ -104,8 +106,31 @@ public final class ByteSource: Sendable {
 
     /// Whether this range cannot be read to its end, as only the beginning of the input is there.
     func lacks(_ range: Range<Int>) -> Bool {
+        if case .polled(let source, _) = backing { return source.lacks(range) }
         guard case .bytes(let bytes) = backing else { return false }
         return bytes.count < count && range.upperBound > bytes.count
+    }
+
+    /// Creates a source of the same bytes whose reads fail with ``ImageError/cancelled(input:)`` once a token is
+    /// cancelled. Copies nothing.
+    ///
+    /// A deadline thus stops everything that reads foreign bytes, such as headers and the search for covers.
+    package init(_ source: ByteSource, polling cancellation: CancellationToken) {
+        name = source.name
+        count = source.count
+        backing = .polled(source, cancellation)
+    }
+
+    /// Throws ``ImageError/cancelled(input:)`` once the work that reads this source is to stop. For loops that read
+    /// nothing, and for results of readers that pass over errors.
+    package func poll() throws(ImageError) {
+        switch backing {
+        case .polled(let source, let token):
+            if token.isCancelled { throw .cancelled(input: name) }
+            try source.poll()
+        case .part(let whole, _): try whole.poll()
+        case .descriptor, .bytes, .storage: break
+        }
     }
 
     /// Creates a source of a range of another one, cut at its end. Copies nothing.
@@ -143,7 +168,11 @@ public final class ByteSource: Sendable {
 
     /// The descriptor of a file input, for other processes; nil for bytes in memory and for a part of a file.
     package var descriptor: Int32? {
-        if case .descriptor(let descriptor, _) = backing { descriptor } else { nil }
+        switch backing {
+        case .descriptor(let descriptor, _): descriptor
+        case .polled(let source, _): source.descriptor
+        case .bytes, .storage, .part: nil
+        }
     }
 
     /// Reads up to `buffer.count` bytes at `offset`, fewer only at the end of the input.
@@ -162,6 +191,9 @@ public final class ByteSource: Sendable {
             let n = min(buffer.count, max(0, count - offset))
             guard n > 0 else { return 0 }
             return try whole.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<n]), at: start + offset)
+        case .polled(let source, let token):
+            if token.isCancelled { throw .cancelled(input: name) }
+            return try source.read(into: buffer, at: offset)
         case .descriptor(let descriptor, _):
             var done = 0
             while done < buffer.count {
@@ -190,8 +222,13 @@ public final class ByteSource: Sendable {
     ///
     /// - Throws: ``ImageError/unreadable(input:reason:)`` when the system reports a read error.
     public func allBytes() throws(ImageError) -> [UInt8] {
-        if case .bytes(let bytes) = backing { return bytes }
-        return try bytes(at: 0, count: count)
+        switch backing {
+        case .bytes(let bytes): return bytes
+        case .polled(let source, let token):
+            if token.isCancelled { throw .cancelled(input: name) }
+            return try source.allBytes()
+        case .descriptor, .storage, .part: return try bytes(at: 0, count: count)
+        }
     }
 
     private static func copy(

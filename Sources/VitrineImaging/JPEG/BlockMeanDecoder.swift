@@ -155,7 +155,7 @@ struct BlockMeanPlane {
             height: min(blocks.height * perBlock, Int(extentHeight.rounded(.up))))
         bytesPerRow = frame.mcuColumns * c.horizontal * perBlock * (isStrip ? 2 : 1)
         let count = bytesPerRow * (isStrip ? 1 : frame.mcuRows) * c.vertical * perBlock
-        storage = PixelStorage(uninitializedByteCount: count)
+        storage = PixelStorage(zeroedByteCount: count)
         storage.bytes.initializeMemory(as: UInt8.self, repeating: isStrip ? 0 : 128)
     }
 

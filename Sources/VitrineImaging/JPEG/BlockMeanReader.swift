@@ -561,7 +561,7 @@ extension BlockMeanReader {
         // The component with the largest factors has the most samples.
         let width = planes.map(\.size.width).max() ?? 1
         let height = planes.map(\.size.height).max() ?? 1
-        let storage = PixelStorage(uninitializedByteCount: width * height * 3)
+        let storage = PixelStorage(zeroedByteCount: width * height * 3)
         let output = storage.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
         for (channel, plane) in planes.enumerated() {
             for y in 0..<height {

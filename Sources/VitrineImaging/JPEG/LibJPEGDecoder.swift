@@ -194,7 +194,7 @@ package struct LibJPEGDecoder: ImageDecoding {
             return PixelPlane(
                 width: Int(plane.width), height: Int(plane.height), channels: channels, bytesPerRow: bytesPerRow,
                 extentWidth: plane.extent_width, extentHeight: plane.extent_height,
-                storage: room?.storage(byteCount: count) ?? PixelStorage(uninitializedByteCount: count))
+                storage: room?.storage(byteCount: count) ?? PixelStorage(zeroedByteCount: count))
         }
     }
 }
@@ -258,7 +258,7 @@ private struct ScaledRows {
     /// damage is found wherever it is.
     func scale(_ decoder: OpaquePointer) -> (PixelPlane?, cjpeg_status) {
         let height = Int(plane.height), bytesPerRow = Int(plane.width) * channels
-        let strip = PixelStorage(uninitializedByteCount: bytesPerRow * Self.stripHeight)
+        let strip = PixelStorage(zeroedByteCount: bytesPerRow * Self.stripHeight)
         defer { withExtendedLifetime(strip) {} }
         guard let base = strip.bytes.bindMemory(to: UInt8.self).baseAddress else { return (nil, CJPEG_MEMORY) }
         var status = CJPEG_OK

@@ -48,6 +48,9 @@ struct JXLBits {
     @inline(__always)
     mutating func skip(_ n: Int) { position &+= n }
 
+    /// Bits that are left; 0 behind the end.
+    var remaining: Int { max(0, count &* 8 &- position) }
+
     /// `n` bits, at most 32.
     @inline(__always)
     mutating func bits(_ n: Int) -> Int {

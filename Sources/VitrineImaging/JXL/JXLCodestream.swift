@@ -40,7 +40,8 @@ struct JXLCodestream {
     func bytes(at offset: Int, count length: Int) throws(ImageError) -> [UInt8] {
         var result: [UInt8] = []
         let end = offset &+ min(length, max(0, count &- offset))
-        for part in parts where part.start < end && part.start + part.file.count > offset {
+        for part in parts[firstPart(at: offset)...] {
+            guard part.start < end else { break }
             let from = part.file.lowerBound + max(0, offset - part.start)
             let to = part.file.lowerBound + min(part.file.count, end - part.start)
             if result.isEmpty {
@@ -50,6 +51,17 @@ struct JXLCodestream {
             }
         }
         return result
+    }
+
+    /// The index of the part that holds the byte at `offset`. Halves the parts: a file has thousands of them, and of
+    /// frames, each of which begins with a look here.
+    private func firstPart(at offset: Int) -> Int {
+        var (low, high) = (0, parts.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if parts[middle].start + parts[middle].file.count <= offset { low = middle + 1 } else { high = middle }
+        }
+        return low
     }
 
     /// Reads something at `offset` whose length is not known before: first from a few bytes, then from more.
@@ -68,6 +80,18 @@ struct JXLCodestream {
             case .failure(let fault): throw fault.error(reader.name)
             }
         }
+    }
+}
+
+/// A JPEG XL file as libjxl reads it.
+package enum JXLFile {
+    /// The bytes of a bare codestream, or the codestream of a file in a container.
+    ///
+    /// libjxl 0.7 does not read boxes with sizes of 64 bits, and needs nothing else of a container for the pixels.
+    package static func codestream(of source: ByteSource) throws(ImageError) -> [UInt8] {
+        let codestream = try JXLCodestream(ByteReader(source))
+        return codestream.boxes.isEmpty
+            ? try source.allBytes() : try codestream.bytes(at: 0, count: codestream.count)
     }
 }
 
@@ -113,10 +137,10 @@ struct JXLFrameWalker {
 
     /// Counts the frames that are shown, seconds and loops of an animation. If the headers end early or are invalid,
     /// the numbers up to there stay.
-    func describe(_ result: inout ImageHeader, _ limits: ImageLimits) {
-        guard let start = try? JXLFrameStart(codestream), let animation = start.image.animation,
-            !start.image.hasPreview
-        else { return }
+    ///
+    /// - Parameter start: The first frame.
+    func describe(_ start: JXLFrameStart, _ result: inout ImageHeader, _ limits: ImageLimits) {
+        guard let animation = start.image.animation, !start.image.hasPreview else { return }
         var (frame, next) = (start.frame, start.sections &+ start.contents.total)
         var (shown, ticks) = (0, 0)
         for _ in 0..<JXLFrameWalker.maximumFrames {
@@ -171,6 +195,8 @@ struct JXLTableOfContents {
         let count = columns * rows == 1 && frame.passCount == 1
             ? 1 : 2 + lowFrequencyColumns * lowFrequencyRows + columns * rows * frame.passCount
         guard count <= JXLTableOfContents.maximumEntries else { throw .unsupported("a frame of too many sections") }
+        // A size takes 12 bits at least, so that the work is linear in the bytes, whatever the order says.
+        guard bits.remaining / 12 >= count else { throw .truncated }
         let order = bits.bool() ? try JXLTableOfContents.permutation(&bits, count: count) : nil
         try bits.align()
         offsets = [Int](repeating: 0, count: count)
@@ -193,15 +219,57 @@ struct JXLTableOfContents {
         var reader = JXLEntropyReader(code, &bits)
         let end = try reader.read(&bits, context(count))
         guard end <= count, count <= 1 << 16 else { throw .corrupt("order of sections") }
-        var rest = Array(0..<count)
+        var rest = RankedNumbers(count: count)
         var order: [Int] = []
+        order.reserveCapacity(count)
         var last = 0
         for i in 0..<end {
             last = try reader.read(&bits, context(last))
             guard last < count - i else { throw .corrupt("order of sections") }
-            order.append(rest.remove(at: last))
+            order.append(rest.take(last))
         }
         try reader.finish(bits)
-        return order + rest
+        return order + rest.left
     }
+}
+
+/// The numbers from 0 on, from which one after the other is taken by its rank among those that are left.
+///
+/// A binary indexed tree (P. Fenwick, 1994): a take costs the logarithm of the count, where an array would move all
+/// numbers behind it.
+private struct RankedNumbers {
+    /// At `i`, counted from 1: how many of the numbers that end with `i` and are as many as its lowest bit are left.
+    private var sums: [Int32]
+    private var isTaken: [Bool]
+    /// The largest power of two that is not above the count.
+    private let top: Int
+
+    init(count: Int) {
+        sums = (0...count).map { Int32(truncatingIfNeeded: $0 & -$0) }
+        isTaken = [Bool](repeating: false, count: count)
+        top = count > 0 ? 1 << (Int.bitWidth - 1 - count.leadingZeroBitCount) : 0
+    }
+
+    /// Takes the number with a rank, from 0 to below the count of those left.
+    mutating func take(_ rank: Int) -> Int {
+        var (place, before, step) = (0, rank, top)
+        while step > 0 {
+            let next = place &+ step
+            if next < sums.count, sums[next] <= before {
+                place = next
+                before -= Int(sums[next])
+            }
+            step >>= 1
+        }
+        var index = place &+ 1
+        while index < sums.count {
+            sums[index] -= 1
+            index += index & -index
+        }
+        isTaken[place] = true
+        return place
+    }
+
+    /// The numbers that are left, in order.
+    var left: [Int] { isTaken.indices.filter { !isTaken[$0] } }
 }

@@ -74,6 +74,9 @@ struct JXLEntropyCode {
                 size = 1 + (1 << n) + bits.bits(n)
             }
             guard size <= 1 << 15 else { throw .corrupt("alphabet too large") }
+            // A few bits can announce such a code, whose tables take far longer to make. No encoder writes more than
+            // 4,096 symbols (libjxl, PREFIX_MAX_ALPHABET_SIZE).
+            guard size <= 1 << 12 else { throw .unsupported("an alphabet of too many symbols") }
             sizes.append(size)
         }
         for size in sizes {
@@ -328,18 +331,19 @@ private enum JXLPrefixCode {
         guard width > 0, width <= 15 else { throw .corrupt("prefix code") }
         let start = entries.count
         entries += [UInt32](repeating: 0, count: 1 << width)
-        var code = 0
-        for length in 1...width {
-            for (symbol, l) in lengths.enumerated() where Int(l) == length {
-                guard code < 1 << length else { throw .corrupt("prefix code") }
-                var reversed = 0
-                for i in 0..<length where code >> i & 1 == 1 { reversed |= 1 << (length - 1 - i) }
-                for index in stride(from: reversed, to: 1 << width, by: 1 << length) {
-                    entries[start + index] = UInt32(symbol) << 4 | UInt32(length)
-                }
-                code += 1
+        // Codes of one length follow each other in the order of symbols, behind twice those of the length before.
+        var next = [Int](repeating: 0, count: width + 2)
+        for length in lengths where length > 0 { next[Int(length) + 1] += 1 }
+        for length in 1...(width + 1) { next[length] = 2 * (next[length] + next[length - 1]) }
+        for (symbol, length) in lengths.enumerated() where length > 0 {
+            let (code, length) = (next[Int(length)], Int(length))
+            guard code < 1 << length else { throw .corrupt("prefix code") }
+            next[length] += 1
+            var reversed = 0
+            for i in 0..<length where code >> i & 1 == 1 { reversed |= 1 << (length - 1 - i) }
+            for index in stride(from: reversed, to: 1 << width, by: 1 << length) {
+                entries[start + index] = UInt32(symbol) << 4 | UInt32(length)
             }
-            code <<= 1
         }
         return width
     }

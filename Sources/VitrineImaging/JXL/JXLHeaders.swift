@@ -7,8 +7,10 @@ package enum JXLHeaderReader: HeaderReading {
         let codestream = try JXLCodestream(reader)
         let image = try codestream.parse(at: 0, first: 512) { bits throws(JXLFault) in try JXLImageHeader(&bits) }
         var header = ImageHeader(info: image.info)
-        if image.hasProfile, let start = try? JXLFrameStart(codestream) { header.setProfile(start.profile, limits) }
-        if image.animation != nil { JXLFrameWalker(codestream).describe(&header, limits) }
+        if image.hasProfile || image.animation != nil, let start = try? JXLFrameStart(codestream) {
+            header.setProfile(start.profile, limits)
+            JXLFrameWalker(codestream).describe(start, &header, limits)
+        }
         if let exif = codestream.boxes["Exif"], exif.payload.count > 4,
             let skip = try? reader.u32(at: exif.payload.lowerBound), skip < exif.payload.count - 4
         {

@@ -24,6 +24,7 @@ package struct JXLLowFrequencyDecoder: ImageDecoding {
             throw .limitExceeded(
                 input: source.name, limit: .inputBytes, actual: source.count, allowed: request.limits.maximumInputBytes)
         }
+        let source = ByteSource(source, polling: request.cancellation)
         let codestream = try JXLCodestream(ByteReader(source))
         let start = try JXLFrameStart(codestream)
         try check(start, request, source.name)
@@ -269,7 +270,7 @@ extension JXLLowFrequencyPlanes {
     func rgb(_ width: Int, _ height: Int, brightness: Float) -> PixelPlane {
         let columns = (width + 7) / 8
         let rows = (height + 7) / 8
-        let storage = PixelStorage(uninitializedByteCount: columns * rows * 3)
+        let storage = PixelStorage(zeroedByteCount: columns * rows * 3)
         let target = storage.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
         let stride = planes[1].width
         let bias: Float = 0.003_793_073_255_275_449_3
@@ -308,7 +309,7 @@ extension JXLLowFrequencyPlanes {
             let plane = planes[c]
             let (stepX, stepY) = (8 << plane.shiftX, 8 << plane.shiftY)
             let (columns, rows) = ((width + stepX - 1) / stepX, (height + stepY - 1) / stepY)
-            let storage = PixelStorage(uninitializedByteCount: columns * rows)
+            let storage = PixelStorage(zeroedByteCount: columns * rows)
             let target = storage.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
             for row in 0..<rows {
                 let from = plane.samples + row * plane.width

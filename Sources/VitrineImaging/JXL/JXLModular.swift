@@ -16,6 +16,14 @@ struct JXLModularStream {
     private let code: JXLEntropyCode
     private let stream: Int
     private var reader: JXLEntropyReader
+    /// Nodes of trees that were looked at, and the most that may be.
+    private var steps = 0
+    private var maximumSteps = JXLModularStream.freeSteps
+
+    /// The nodes looked at for a sample on average at most, above ``freeSteps``. Trees of encoders have some dozen
+    /// levels; a chain of nodes as long as the file would be walked for each sample.
+    private static let stepsPerSample = 64
+    private static let freeSteps = 1 << 16
 
     init(
         _ bits: inout JXLBits, stream: Int, global: (tree: JXLModularTree, code: JXLEntropyCode)?
@@ -52,8 +60,10 @@ struct JXLModularStream {
         let result = tree.nodes.withUnsafeBufferPointer { nodes in
             Result { () throws(JXLFault) in
                 for y in 0..<channel.height {
+                    maximumSteps &+= channel.width &* JXLModularStream.stepsPerSample
                     try row(&bits, channel, y, nodes.baseAddress!, usesWeighted, &weighted, previous)
                     try bits.check()
+                    guard steps <= maximumSteps else { throw .unsupported("a tree of too many levels") }
                 }
             }
         }
@@ -84,6 +94,7 @@ struct JXLModularStream {
 
             var node = nodes[0]
             while node.property >= 0 {
+                steps &+= 1
                 let value: Int
                 switch node.property {
                 case 2: value = y

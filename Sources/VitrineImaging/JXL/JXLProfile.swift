@@ -200,6 +200,9 @@ struct JXLProfile {
 /// Source: ISO/IEC 18181-1 annex E.4.1 and E.4.2 (contexts).
 enum JXLProfileStream {
     static let maximumBytes = 4 << 20
+    /// How many times its packed bytes a profile can have, above a floor. Codes can take no bits at all; libjxl has the
+    /// same limit.
+    private static let maximumRatio = 256
 
     /// Reads the profile to its end; ``JXLProfile`` decodes it.
     static func read(_ bits: inout JXLBits) throws(JXLFault) -> [UInt8] {
@@ -209,13 +212,17 @@ enum JXLProfileStream {
         let code = try JXLEntropyCode(&bits, contexts: 41)
         var reader = JXLEntropyReader(code, &bits)
         var (last, before) = (0, 0)
+        let start = bits.position
         for i in 0..<Int(count) {
             let context = i <= 128 ? 0 : 1 + kindOfLast(last) + 8 * kindBefore(before)
             before = last
             last = try reader.read(&bits, context)
             guard last < 256 else { throw .corrupt("profile") }
             result.append(UInt8(last))
-            if i & 1023 == 0 { try bits.check() }
+            if i & 1023 == 0 {
+                try bits.check()
+                guard i <= maximumRatio * (64 + (bits.position - start) / 8) else { throw .corrupt("profile") }
+            }
         }
         try reader.finish(bits)
         return result

@@ -53,7 +53,10 @@ public struct ImageLimits: Sendable, Hashable {
     package var maximumDocumentBytes = 5 << 20
     /// Either side of the result, in pixels. Default 8,192; full-size decoding is bounded by the limits above.
     public var maximumOutputSide = 8_192
-    /// Wall-clock seconds one decode may take, queueing excluded. Default 15.
+    /// Seconds of processor time that one decode may take, from the first byte of the header on. Default 15.
+    ///
+    /// Processor time, so that a good picture does not fail because the machine is busy. A decode is never ended before
+    /// as much time has passed. One that waits, for example for a slow disk, is ended after ten times as much.
     public var deadline = 15.0
     /// Private memory of a worker process, in bytes. At least 64 MB. Default 1.5 GB.
     public var maximumWorkerMemory = 1_500 << 20
@@ -82,7 +85,8 @@ extension ImageLimits {
         if info.format == .svg { try require(source.count, .documentBytes, maximumDocumentBytes, input) }
         // Of a file that holds pictures only the picture is read, which is checked in turn.
         if !info.format.holdsPictures { try require(source.count, .inputBytes, maximumInputBytes, input) }
-        try require(info.storedSize.longestSide, .side, maximumSide, input)
+        // A drawing has the sides that it is drawn with.
+        if info.format != .svg { try require(info.storedSize.longestSide, .side, maximumSide, input) }
         if let pixels = maximumPixels(for: info) { try require(info.storedSize.pixelCount, .pixels, pixels, input) }
         try require(frames, .frames, maximumFrames, input)
         if let profile = info.colorProfile { try require(profile.count, .profileBytes, maximumProfileBytes, input) }

@@ -1,4 +1,4 @@
-/// Finds references in SVG that would make a renderer read other files.
+/// Finds references in SVG that would make a renderer read other files, and takes them out.
 ///
 /// Source: SVG 2 §2.2 (processing modes; an image must not fetch), §16.1 (URL references); CSS Images 3 §2; CSS Syntax
 /// 3 §4.3.7 (escapes); XML 1.0 §3.3.2 (default attributes), §4.2.2 (external entities); XInclude 1.1. Ambiguous markup
@@ -7,10 +7,102 @@ package enum SVGPolicy {
     /// Bytes of an embedded `data:` image; larger ones count as external. 1 MB.
     static let maximumEmbeddedImageBytes = 1 << 20
 
-    /// Returns the reason why the document must not be rendered; nil without external references.
+    /// A document that keeps to itself.
+    package struct Drawing: Sendable {
+        /// The document without its references to other files.
+        package var bytes: [UInt8]
+        /// The references that were left out, each kind once, such as ``SVGPolicy/otherFile``.
+        package var leftOut: [String] = []
+    }
+
+    /// The name of a reference to a file.
+    static let otherFile = "a reference to another file"
+
+    /// Takes the references out of a document that would make a renderer read other files.
+    ///
+    /// Nothing else changes. A document that cannot be told to keep to itself is not drawn at all: one in an unknown
+    /// encoding, with parameter entities, or with entities that hold markup or grow without end.
+    ///
+    /// - Parameters:
+    ///   - document: The document, not compressed.
+    ///   - input: The name of the document in errors.
+    /// - Throws: ``ImageError/unsupported(input:reason:)``.
+    package static func keepToItself(_ document: [UInt8], input: String) throws(ImageError) -> Drawing {
+        var scan = SVGPolicyScan(SVGPrologue(document).text)
+        if let reason = scan.refusal() { throw .unsupported(input: input, reason: reason) }
+        guard !scan.references.isEmpty else { return Drawing(bytes: document) }
+        let edited = scan.edited
+        // What an edit reveals is not taken out, but refused.
+        var check = SVGPolicyScan(edited)
+        if let reason = check.refusal() ?? check.references.first { throw .unsupported(input: input, reason: reason) }
+        return Drawing(bytes: edited, leftOut: scan.references)
+    }
+
+    /// Returns the first reference to another file, or the reason why it cannot be found; nil for a document without.
     package static func containsExternalReference(_ document: [UInt8]) -> String? {
         var scan = SVGPolicyScan(SVGPrologue(document).text)
-        return scan.reason()
+        return scan.refusal() ?? scan.references.first
+    }
+
+    /// Returns the name for the value of an address that is not internal.
+    static func reference(_ value: ArraySlice<UInt8>) -> String {
+        let value = value.drop(while: SVGPrologue.isSpace)
+        let isEmbedded = value.prefix(5).map(lowercase).elementsEqual("data:".utf8)
+        return isEmbedded ? "an embedded file other than a picture of at most 1 MB" : otherFile
+    }
+
+    /// Finds, in style text as it is written, imports and functions whose address is not internal.
+    ///
+    /// - Returns: Their places, in order, and the text that can stand there instead. A function that is a whole value
+    ///   becomes `none`, as an address that leads nowhere does (SVG 2 §13.2).
+    static func externalParts(_ text: ArraySlice<UInt8>) -> [(range: Range<Int>, replacement: String)] {
+        var found: [(range: Range<Int>, replacement: String)] = []
+        var at = text.startIndex
+        while at < text.endIndex {
+            if text[at] == UInt8(ascii: "@"), hasPrefix(text[at...], "@import") {
+                let end = end(of: text[at...]) { $0 == UInt8(ascii: ";") || $0 == UInt8(ascii: "}") }
+                found.append((at..<end, ""))
+                at = end
+            } else if text[at] == UInt8(ascii: "("), isFetching(text[..<at].suffix(8)) {
+                let argument = text[(at + 1)...].prefix { $0 != UInt8(ascii: ")") }
+                let name = text[..<at].reversed().prefix { isNamed($0) }.count
+                let end = min(end(of: text[(at + 1)...]) { $0 == UInt8(ascii: ")") } + 1, text.endIndex)
+                if isInternal(unquoted(argument)) {
+                    at += 1
+                } else {
+                    let next = text[end...].first { !SVGPrologue.isSpace($0) }
+                    let isWhole = next.map { ";}!".utf8.contains($0) } ?? true
+                    found.append(((at - name)..<end, isWhole ? "none" : ""))
+                    at = end
+                }
+            } else {
+                at += 1
+            }
+        }
+        return found
+    }
+
+    /// Where a byte that ends something stands, outside of quotes and of parentheses within; the end of `text` without.
+    private static func end(of text: ArraySlice<UInt8>, _ isEnd: (UInt8) -> Bool) -> Int {
+        var (depth, quote) = (0, UInt8(0))
+        for (at, byte) in zip(text.indices, text) {
+            if quote != 0 {
+                if byte == quote { quote = 0 }
+            } else if depth == 0, isEnd(byte) {
+                return at
+            } else if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
+                quote = byte
+            } else if byte == UInt8(ascii: "(") {
+                depth += 1
+            } else if byte == UInt8(ascii: ")") {
+                depth = max(0, depth - 1)
+            }
+        }
+        return text.endIndex
+    }
+
+    private static func isNamed(_ byte: UInt8) -> Bool {
+        (48...57).contains(byte) || (97...122).contains(lowercase(byte)) || byte == UInt8(ascii: "-")
     }
 
     /// Checks style text, or an attribute that may hold a `url()`, with and without its escapes.
@@ -26,15 +118,25 @@ package enum SVGPolicy {
         while let open = rest.firstIndex(of: UInt8(ascii: "(")) {
             let name = rest[..<open].suffix(8)
             rest = rest[(open + 1)...]
-            if ["url", "src", "image", "-set"].contains(where: { hasSuffix(name, $0) }) {
-                let argument = rest.prefix { $0 != UInt8(ascii: ")") }
-                let value = argument.drop {
-                    SVGPrologue.isSpace($0) || $0 == UInt8(ascii: "'") || $0 == UInt8(ascii: "\"")
-                }
-                if !isInternal(value) { return "a url() of another file" }
+            if isFetching(name) {
+                let value = unquoted(rest.prefix { $0 != UInt8(ascii: ")") })
+                if !isInternal(value) { return reference(value) }
             }
         }
         return nil
+    }
+
+    /// Whether the text before a parenthesis ends in the name of a function that fetches its argument.
+    private static func isFetching(_ name: ArraySlice<UInt8>) -> Bool {
+        ["url", "src", "image", "-set"].contains { hasSuffix(name, $0) }
+    }
+
+    private static func unquoted(_ argument: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        argument.drop { SVGPrologue.isSpace($0) || $0 == UInt8(ascii: "'") || $0 == UInt8(ascii: "\"") }
+    }
+
+    private static func hasPrefix(_ text: ArraySlice<UInt8>, _ word: String) -> Bool {
+        text.prefix(word.utf8.count).map(lowercase).elementsEqual(word.utf8)
     }
 
     /// Returns CSS without its escapes: up to six hexadecimal digits and a space, or any other byte behind a backslash.

@@ -1,4 +1,7 @@
 /// One pass of ``SVGPolicy`` over the markup of a document: tags, declarations, and the text of style elements.
+///
+/// It notes the references to other files, and the edits that take them out. Edits overwrite bytes, so that every other
+/// byte stays at its place.
 struct SVGPolicyScan {
     /// Attributes whose whole value is an address, or a list of them, in SVG or in the HTML that SVG may hold.
     private static let addresses: Set<String> = [
@@ -15,14 +18,37 @@ struct SVGPolicyScan {
     private var hasDocumentType = false
     private var openStyles = 0
     private var style: [UInt8] = []
+    /// Where the bytes of ``style`` stand, as written.
+    private var stylePieces: [Range<Int>] = []
+    /// The references to other files, each kind once, in the order of the document.
+    private(set) var references: [String] = []
+    private var edits: [Edit] = []
+
+    /// Bytes of the document that are replaced; spaces fill the rest of the range.
+    private struct Edit {
+        var range: Range<Int>
+        var replacement = ""
+    }
 
     init(_ text: [UInt8]) {
         self.text = text
         entities = SVGEntities(budget: text.count &+ (1 << 20))
     }
 
-    /// Returns the reason why the document must not be rendered; nil without external references.
-    mutating func reason() -> String? {
+    /// The document without its references to other files.
+    var edited: [UInt8] {
+        var copy = text
+        for edit in edits {
+            for at in edit.range { copy[at] = 32 }
+            for (at, byte) in zip(edit.range, edit.replacement.utf8) { copy[at] = byte }
+        }
+        return copy
+    }
+
+    /// Reads the whole document, once.
+    ///
+    /// - Returns: The reason why its references cannot be found; nil for a document that can be edited.
+    mutating func refusal() -> String? {
         if text.contains(0) { return "an encoding that cannot be checked" }
         var at = 0
         while let open = text[at...].firstIndex(of: UInt8(ascii: "<")) {
@@ -33,7 +59,11 @@ struct SVGPolicyScan {
             } else if rest.starts(with: "![CDATA[".utf8) {
                 let end = SVGPrologue.find("]]>", in: text, from: open + 9)
                 at = end ?? text.count
-                if openStyles > 0 { style += text[(open + 9)..<(end.map { $0 - 3 } ?? at)] }
+                if openStyles > 0 {
+                    let piece = (open + 9)..<(end.map { $0 - 3 } ?? at)
+                    style += text[piece]
+                    stylePieces.append(piece)
+                }
             } else if rest.first == UInt8(ascii: "?") {
                 at = SVGPrologue.find("?>", in: text, from: open + 2) ?? text.count
                 if let reason = instruction((open + 1)..<at) { return reason }
@@ -45,7 +75,7 @@ struct SVGPolicyScan {
                 let body = text[(open + 1)..<at]
                 // Declarations inside of a document type follow one by one.
                 if let subset = indexOutsideQuotes(of: UInt8(ascii: "["), in: body) { at = subset }
-                if let reason = documentType(body[..<at]) { return reason }
+                documentType(body[..<at])
                 at = min(at + 1, text.count)
             } else {
                 let end = SVGTag.end(text, from: open + 1) ?? text.count
@@ -54,7 +84,14 @@ struct SVGPolicyScan {
                 at = min(end + 1, text.count)
             }
         }
-        return content(text[at...]) ?? SVGPolicy.css(style[...])
+        if let reason = content(text[at...]) { return reason }
+        checkStyle()
+        return nil
+    }
+
+    private mutating func note(_ reference: String, _ edits: Edit...) {
+        if !references.contains(reference) { references.append(reference) }
+        self.edits += edits
     }
 
     /// Takes text between two pieces of markup, which counts inside of a style element.
@@ -62,6 +99,7 @@ struct SVGPolicyScan {
         guard openStyles > 0, !run.isEmpty else { return nil }
         guard let expanded = entities.expand(run) else { return "entities that cannot be checked" }
         style += expanded.bytes
+        stylePieces.append(run.startIndex..<run.endIndex)
         return nil
     }
 
@@ -70,42 +108,102 @@ struct SVGPolicyScan {
     private mutating func element(_ range: Range<Int>) -> String? {
         if text[range].first == UInt8(ascii: "/") {
             let name = text[range].dropFirst().prefix { !SVGPrologue.isSpace($0) }
-            return isStyle(name) ? closeStyle() : nil
+            if isStyle(name) { closeStyle() }
+            return nil
         }
         let tag = SVGTag(text, range)
         if isStyle(tag.name), text[range].last != UInt8(ascii: "/") { openStyles += 1 }
         let isLink = lowercased(SVGTag.local(tag.name)) == "a"
         var animatesAddress = false
-        var targets: [ArraySlice<UInt8>] = []
+        var targets: [SVGTag.Attribute] = []
+        var areTargetsInternal = true
         for attribute in tag.attributes {
             guard let value = entities.expand(attribute.value) else { return "entities that cannot be checked" }
             let bytes = value.bytes[...]
-            if SVGPolicy.contains(bytes, "/xinclude") { return "XInclude" }
+            if SVGPolicy.contains(bytes, "/xinclude") {
+                // The prefix stays declared, as something else.
+                note("XInclude", Edit(range: attribute.value.startIndex..<attribute.value.endIndex))
+                continue
+            }
             switch lowercased(attribute.localName) {
-            case "base" where attribute.name.contains(UInt8(ascii: ":")): return "xml:base"
+            case "base" where attribute.name.contains(UInt8(ascii: ":")): note("xml:base", whole(attribute))
             case "href" where isLink: break
             case let name where Self.addresses.contains(name):
-                if !value.isComplete || !SVGPolicy.isInternal(bytes) { return "a reference to another file" }
+                if !value.isComplete || !SVGPolicy.isInternal(bytes) {
+                    note(SVGPolicy.reference(bytes), whole(attribute))
+                }
             case "attributename":
                 animatesAddress = Self.addresses.contains(lowercased(SVGTag.local(trimmed(bytes))))
             case "to", "from", "by", "values":
-                targets += bytes.split(separator: UInt8(ascii: ";"))
+                targets.append(attribute)
+                let values = bytes.split(separator: UInt8(ascii: ";"))
+                areTargetsInternal = areTargetsInternal && values.allSatisfy(SVGPolicy.isInternal)
                 fallthrough
             default:
-                if let reason = SVGPolicy.css(bytes) { return reason }
+                guard let reference = SVGPolicy.css(bytes) else { continue }
+                note(reference)
+                edits += styleEdits(attribute.value) ?? [whole(attribute)]
             }
         }
-        if animatesAddress, !targets.allSatisfy(SVGPolicy.isInternal) { return "a reference to another file" }
+        if animatesAddress, !areTargetsInternal {
+            note(SVGPolicy.otherFile)
+            edits += targets.map(whole)
+        }
         return nil
+    }
+
+    /// Takes an attribute out, with its quotes.
+    private func whole(_ attribute: SVGTag.Attribute) -> Edit {
+        let end = attribute.value.endIndex
+        let start = attribute.value.startIndex
+        let isQuoted = start > 0 && end < text.count && text[start - 1] == text[end]
+            && (text[end] == UInt8(ascii: "\"") || text[end] == UInt8(ascii: "'"))
+        return Edit(range: attribute.name.startIndex..<(isQuoted ? end + 1 : end))
     }
 
     private func isStyle(_ name: ArraySlice<UInt8>) -> Bool { lowercased(SVGTag.local(name)) == "style" }
 
-    private mutating func closeStyle() -> String? {
+    private mutating func closeStyle() {
         openStyles = max(0, openStyles - 1)
-        guard openStyles == 0 else { return nil }
-        defer { style = [] }
-        return SVGPolicy.css(style[...])
+        if openStyles == 0 { checkStyle() }
+    }
+
+    /// Takes imports and addresses out of the text of style elements, or all of that text where they hide.
+    private mutating func checkStyle() {
+        defer { (style, stylePieces) = ([], []) }
+        guard let reference = SVGPolicy.css(style[...]) else { return }
+        note(reference)
+        var found: [Edit] = []
+        var rest: [UInt8] = []
+        for piece in stylePieces {
+            let own = SVGPolicy.externalParts(text[piece]).map { Edit(range: $0.range, replacement: $0.replacement) }
+            found += own
+            guard let expanded = entities.expand(applied(own, to: piece)[...]) else { break }
+            rest += expanded.bytes
+        }
+        let isClean = !found.isEmpty && SVGPolicy.css(rest[...]) == nil
+        edits += isClean ? found : stylePieces.map { Edit(range: $0) }
+    }
+
+    /// The edits that take addresses out of a value; nil where they hide.
+    private mutating func styleEdits(_ value: ArraySlice<UInt8>) -> [Edit]? {
+        let found = SVGPolicy.externalParts(value).map { Edit(range: $0.range, replacement: $0.replacement) }
+        let range = value.startIndex..<value.endIndex
+        guard !found.isEmpty, let expanded = entities.expand(applied(found, to: range)[...]),
+            SVGPolicy.css(expanded.bytes[...]) == nil
+        else { return nil }
+        return found
+    }
+
+    private func applied(_ edits: [Edit], to range: Range<Int>) -> [UInt8] {
+        var copy = Array(text[range])
+        for edit in edits {
+            for at in edit.range { copy[at - range.lowerBound] = 32 }
+            for (at, byte) in zip(edit.range, edit.replacement.utf8) {
+                copy[at - range.lowerBound] = byte
+            }
+        }
+        return copy
     }
 
     // MARK: Declarations
@@ -121,20 +219,27 @@ struct SVGPolicyScan {
                 if !Self.readableEncodings.contains(where: name.hasPrefix) {
                     return "an encoding that cannot be checked"
                 }
+                // An edited document is in UTF-8.
+                if name.hasPrefix("utf-16") { edits.append(whole(attribute)) }
             } else if !isDeclaration, lowercased(attribute.name) == "href" {
                 guard let value = entities.expand(attribute.value), value.isComplete,
                     SVGPolicy.isInternal(value.bytes[...])
-                else { return "an external style sheet" }
+                else {
+                    note("an external style sheet", Edit(range: (range.lowerBound - 1)..<range.upperBound))
+                    continue
+                }
             }
         }
         return nil
     }
 
     /// Checks a document type up to its internal subset. Renderers know the W3C's and do not read it.
-    private func documentType(_ body: ArraySlice<UInt8>) -> String? {
-        guard let system = literals(body).last else { return nil }
+    private mutating func documentType(_ body: ArraySlice<UInt8>) {
+        guard let system = literals(body).last else { return }
         let isStandard = ["http://www.w3.org/", "https://www.w3.org/"].contains { system.starts(with: $0.utf8) }
-        return isStandard ? nil : "an external document type"
+        if !isStandard, !system.allSatisfy(SVGPrologue.isSpace) {
+            note("an external document type", Edit(range: system.startIndex..<system.endIndex))
+        }
     }
 
     private mutating func declaration(_ range: Range<Int>) -> String? {
@@ -146,20 +251,26 @@ struct SVGPolicyScan {
             let value = rest[name.endIndex...].drop(while: SVGPrologue.isSpace)
             // Anything but a literal is SYSTEM or PUBLIC, or is not XML.
             guard let quote = value.first, quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") else {
-                return "an external entity"
+                guard value.count >= 2 else { return "an entity that cannot be checked" }
+                note("an external entity", Edit(range: value.startIndex..<value.endIndex, replacement: "''"))
+                return entities.declare(name, [])
             }
             return entities.declare(name, value.dropFirst().prefix { $0 != quote })
         }
         if body.starts(with: "!ATTLIST".utf8) {
             let defaults = literals(body)
             guard !defaults.isEmpty else { return nil }
+            var reference: String?
             if ["href", "src", ":base"].contains(where: { SVGPolicy.contains(body, $0) }) {
-                return "a reference by default"
+                reference = "a reference by default"
             }
             for value in defaults {
                 guard let bytes = entities.expand(value)?.bytes[...] else { return "entities that cannot be checked" }
-                if SVGPolicy.contains(bytes, "/xinclude") { return "XInclude" }
-                if let reason = SVGPolicy.css(bytes) { return reason }
+                if SVGPolicy.contains(bytes, "/xinclude") { reference = "XInclude" }
+                if let found = SVGPolicy.css(bytes) { reference = found }
+            }
+            if let reference {
+                note(reference, Edit(range: (range.lowerBound - 1)..<min(range.upperBound + 1, text.count)))
             }
         }
         return nil

@@ -7,8 +7,8 @@ import VitrineCore
 /// so that a 200-pixel thumbnail of any image needs less than 4 MB on one thread. All colour types, depths, transparency chunks and
 /// Adam7 are read. Alpha is straight at full size and premultiplied in a reduced image.
 ///
-/// Samples are in ``ImageInfo/colorProfile`` where the header has one. Without it, a gAMA chunk that differs clearly
-/// from sRGB is corrected for; cHRM without a profile is not.
+/// Samples are in the colour space of cICP, or else in ``ImageInfo/colorProfile``. Without them, a gAMA chunk that
+/// differs clearly from sRGB is corrected for; cHRM without a profile is not.
 ///
 /// Page n of an animation is frame n composed as a viewer shows it, which decodes the frames it stands on as well. A
 /// default image that is no frame is shown only when there is no animation.
@@ -69,6 +69,9 @@ package struct PNGDecoder: ImageDecoding {
         if bytes.overflow || bytes.partialValue >= minimumStageBytes {
             (decoder.cores, decoder.leadBytes) = (cores, leadBytes)
         }
+        if header.depth == 16, !file.hasTransparency {
+            decoder.colors = request.info.samplesProfile.flatMap { ColorProfile($0) }?.highRange
+        }
         let reduction = Self.reduction(header, request)
         let factor = Self.factor(reduction)
         let size = PixelSize(width: header.width, height: header.height)
@@ -84,6 +87,7 @@ package struct PNGDecoder: ImageDecoding {
             passes: PNGInterlacing.passCount(reduction: reduction, header: header), rows: rows)
         var image = Self.image(
             result.plane, file, request, isPremultiplied: factor > 1, isPartial: result.isPartial)
+        if decoder.colors != nil { image.colorProfile = nil }
         if rows.count < header.height {
             image.region = PixelRect(x: 0, y: rows.lowerBound, width: header.width, height: rows.count)
         }
@@ -106,7 +110,7 @@ package struct PNGDecoder: ImageDecoding {
     static func image(
         _ plane: PixelPlane, _ file: PNGFile, _ request: DecodeRequest, isPremultiplied: Bool, isPartial: Bool
     ) -> DecodedImage {
-        let profile = request.info.colorProfile
+        let profile = request.info.samplesProfile
         if profile == nil, !file.hasColorSpace, let gamma = file.gamma, let table = PNGGamma.table(gamma) {
             PNGGamma.apply(table, to: plane, isPremultiplied: isPremultiplied)
         }
@@ -154,6 +158,8 @@ struct PNGImageDecoder {
     let cancellation: CancellationToken
     /// The processors one of which may inflate; nil to use the calling thread alone.
     var cores: IdleCores?
+    /// How samples of 16 bits are shown in sRGB, of pictures of high dynamic range; nil to cut them to bytes.
+    var colors: HighRangeColors?
     /// See ``PNGDecoder/leadBytes``.
     var leadBytes = PNGDecoder.leadBytes
 
@@ -177,7 +183,7 @@ struct PNGImageDecoder {
         }
         if let stage { cores?.run(stage.run) }
         var reader = PNGRowReader(PNGDataSource(source, first: data), file.header, width: width, stage: stage)
-        var sampler = PNGSampler(file, width: width, premultiplies: factor > 1)
+        var sampler = PNGSampler(file, width: width, premultiplies: factor > 1, colors: colors)
         let isScattered = file.header.isInterlaced
         let channels = sampler.channels
         if factor > 1 {

@@ -23,7 +23,6 @@ struct PNGRowReader: ~Copyable {
         capacity = header.rowBytes(width: width) + 1 + 2 * PNGFilter.padding
         scratch = ScratchMemory(byteCount: 3 * capacity)
         let memory = scratch.bytes.baseAddress!
-        memory.initializeMemory(as: UInt8.self, repeating: 0, count: 3 * capacity)
         above = memory
         row = memory + capacity
         stash = memory + 2 * capacity

@@ -1,7 +1,7 @@
 /// Turns stored rows into rows of 8-bit samples: grey, grey and alpha, RGB or RGBA.
 struct PNGSampler: ~Copyable {
     private enum Conversion {
-        case none, indexed, grayBits, gray16, key8, key16
+        case none, indexed, grayBits, gray16, light16, key8, key16
     }
 
     /// Channels of a sample in the result.
@@ -14,13 +14,18 @@ struct PNGSampler: ~Copyable {
     private let memory: UnsafeMutableRawPointer
     private let palette: UnsafeMutablePointer<UInt32>
     private let row: UnsafeMutableRawPointer
+    /// How samples of 16 bits are shown in sRGB; nil to cut them to bytes.
+    private let colors: HighRangeColors?
     /// Where premultiplied rows go; nil if colour stays as it is.
     private let premultiplied: UnsafeMutableRawPointer?
 
     /// A converter for rows of at most `width` pixels.
     ///
-    /// - Parameter premultiplies: Whether colour is multiplied by alpha, where there is alpha.
-    init(_ file: borrowing PNGFile, width: Int, premultiplies: Bool) {
+    /// - Parameters:
+    ///   - premultiplies: Whether colour is multiplied by alpha, where there is alpha.
+    ///   - colors: How samples of 16 bits without a transparent colour are shown in sRGB; nil to cut them to bytes.
+    init(_ file: borrowing PNGFile, width: Int, premultiplies: Bool, colors: HighRangeColors? = nil) {
+        self.colors = colors
         channels = file.outputChannels
         depth = file.header.depth
         storedChannels = file.header.colorType.channels
@@ -32,7 +37,7 @@ struct PNGSampler: ~Copyable {
         conversion =
             switch (file.header.colorType, depth) {
             case (.palette, _): .indexed
-            case (_, 16): hasKey ? .key16 : .gray16
+            case (_, 16): hasKey ? .key16 : colors == nil ? .gray16 : .light16
             case (.gray, 1...4): .grayBits
             default: hasKey ? .key8 : .none
             }
@@ -92,6 +97,7 @@ struct PNGSampler: ~Copyable {
         case .none: return source
         case .indexed, .grayBits: expand(source, width)
         case .gray16: reduce(source, width * channels)
+        case .light16: show(source, width)
         case .key8: addKey8(source, width)
         case .key16: addKey16(source, width)
         }
@@ -129,6 +135,24 @@ struct PNGSampler: ~Copyable {
         while i < samples {
             to[i] = Self.rounded(UInt16(bigEndian: (source + i &* 2).loadUnaligned(as: UInt16.self)))
             i &+= 1
+        }
+    }
+
+    private func show(_ source: UnsafeRawPointer, _ width: Int) {
+        guard let colors else { return }
+        let to = row.assumingMemoryBound(to: UInt8.self)
+        for x in 0..<width {
+            func sample(_ c: Int) -> Float {
+                Float(UInt16(bigEndian: (source + 2 &* (x &* channels &+ c)).loadUnaligned(as: UInt16.self))) / 65_535
+            }
+            let p = to + x &* channels
+            if channels <= 2 {
+                p[0] = colors.levels(SIMD4(1, 1, 1, 0) * sample(0)).y
+            } else {
+                let levels = colors.levels(SIMD4(sample(0), sample(1), sample(2), 0))
+                (p[0], p[1], p[2]) = (levels.x, levels.y, levels.z)
+            }
+            if channels & 1 == 0 { p[channels &- 1] = UInt8(sample(channels &- 1) * 255 + 0.5) }
         }
     }
 
@@ -179,7 +203,7 @@ struct FullPlane: PNGRowSink, ~Copyable {
         self.isScattered = isScattered
         // 64 bytes more than the samples, so that wide stores and loads need no special last pixel.
         let count = width * height * channels + 64
-        storage = isScattered ? PixelStorage(zeroedByteCount: count) : PixelStorage(uninitializedByteCount: count)
+        storage = PixelStorage(zeroedByteCount: count)
         base = storage.bytes.baseAddress!
     }
 
@@ -254,7 +278,7 @@ struct PNGBlockMeans: PNGRowSink, ~Copyable {
         samples = width * channels
         padded = isScattered ? 0 : samples + 32
         let sumCount = columns * channels * (isScattered ? rows : 1) + 4
-        storage = PixelStorage(uninitializedByteCount: columns * rows * channels)
+        storage = PixelStorage(zeroedByteCount: columns * rows * channels)
         sums = .allocate(capacity: sumCount)
         sums.initialize(repeating: 0, count: sumCount)
         vertical = .allocate(capacity: padded)

@@ -4,7 +4,7 @@ import VitrineCore
 ///
 /// Raw and PackBits, of 1, 8, 16 and 32 bits: bitmap, grey, duotone (as grey), indexed, RGB, CMYK and Lab. Rows are
 /// averaged while they are read. Transparency is that of the merged image, whose colours the file has laid over white;
-/// other channels are not shown. Samples of 32 bits are linear light of which 1 is white.
+/// other channels, and those of bitmaps, are not shown. Samples of 32 bits are linear light of which 1 is white.
 ///
 /// A file without a merged image, or with one of another kind, shows its small preview if that has at least half the
 /// size asked for.
@@ -104,7 +104,7 @@ private struct PSDMergedImage {
         rowBytes = (psd.size.width * psd.depth + 7) / 8
         isPacked = try ByteReader(source).u16(at: psd.imageOffset) == 1
         start = psd.imageOffset + 2
-        hasAlpha = psd.hasTransparency && psd.mode != .cmyk && psd.mode != .lab
+        hasAlpha = psd.hasTransparency
         planes = psd.colors + (hasAlpha ? 1 : 0)
     }
 
@@ -150,8 +150,14 @@ private struct PSDMergedImage {
             PSDLab.convert(image.planes[0])
             image.colorProfile = nil
         }
+        // Inks and transparency are planes of their own.
+        if psd.mode == .cmyk, hasAlpha { image.planes = image.planes[0].split(before: 4) }
         return image
     }
+
+    /// Whether colours are stored as light over white, which is 255 in each channel. Of inks, 255 is none, so that over
+    /// white they are already multiplied by the transparency; Lab has another white.
+    private var isLight: Bool { psd.mode != .cmyk && psd.mode != .lab }
 
     private func openPlanes() throws(ImageError) -> [PSDPlane] {
         let height = psd.size.height
@@ -209,7 +215,7 @@ private struct PSDMergedImage {
             let from = lines[c].row.bytes
             for x in 0..<width { to[x &* channels &+ c] = from[x] }
         }
-        guard hasAlpha else { return }
+        guard hasAlpha, isLight else { return }
         // Colours over white, less the white: c·a + 255·(1 − a) is stored, c·a is wanted.
         for x in 0..<width {
             let p = to + x &* channels
@@ -227,7 +233,7 @@ private struct PSDMergedImage {
                 to[x &* channels &+ c] = UInt16(bigEndian: (from + 2 &* x).loadUnaligned(as: UInt16.self))
             }
         }
-        guard hasAlpha else { return }
+        guard hasAlpha, isLight else { return }
         for x in 0..<width {
             let p = to + x &* channels
             let white = 65_535 &- p[channels &- 1]
@@ -241,15 +247,14 @@ private struct PSDMergedImage {
         for c in 0..<channels {
             let from = UnsafeRawPointer(lines[c].row.bytes)
             let isAlpha = hasAlpha && c == channels - 1
-            let isInk = psd.mode == .cmyk || psd.mode == .lab
             for x in 0..<psd.size.width {
                 let value = Float(
                     bitPattern: UInt32(bigEndian: (from + 4 &* x).loadUnaligned(as: UInt32.self)))
                 to[x &* channels &+ c] =
-                    isAlpha || isInk ? UInt8(value > 0 ? min(value, 1) * 255 + 0.5 : 0) : tones.level(value)
+                    isAlpha || !isLight ? UInt8(value > 0 ? min(value, 1) * 255 + 0.5 : 0) : tones.level(value)
             }
         }
-        guard hasAlpha else { return }
+        guard hasAlpha, isLight else { return }
         for x in 0..<psd.size.width {
             let p = to + x &* channels
             for c in 0..<(channels &- 1) { p[c] = min(p[c], p[channels &- 1]) }
@@ -314,20 +319,26 @@ private struct PSDPlane {
 
 /// CIE L*a*b* of D50 in bytes, as Photoshop has it.
 private enum PSDLab {
-    /// Converts three channels to sRGB in place.
+    /// Converts three channels to sRGB in place. A fourth is alpha, by which the result is multiplied; the three are
+    /// laid over the white of Lab, which is (255, 128, 128).
     static func convert(_ plane: PixelPlane) {
         guard let base = plane.storage.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
+        let hasAlpha = plane.channels == 4
         for y in 0..<plane.height {
             for x in 0..<plane.width {
-                let p = base + y * plane.bytesPerRow + 3 * x
-                let level = (Float(p[0]) * (100.0 / 255) + 16) / 116
+                let p = base + y * plane.bytesPerRow + plane.channels * x
+                let alpha: Float = hasAlpha ? Float(p[3]) / 255 : 1
+                func channel(_ c: Int, white: Float) -> Float {
+                    alpha > 0 ? min(max((Float(p[c]) - white) / alpha + white, 0), 255) : white
+                }
+                let level = (channel(0, white: 255) * (100.0 / 255) + 16) / 116
                 // The white of the profile connection space, ICC.1:2022 §7.2.16.
                 let xyz = (
-                    0.9642 * light(level + (Float(p[1]) - 128) / 500), light(level),
-                    0.8249 * light(level - (Float(p[2]) - 128) / 200)
+                    0.9642 * light(level + (channel(1, white: 128) - 128) / 500), light(level),
+                    0.8249 * light(level - (channel(2, white: 128) - 128) / 200)
                 )
                 let rgb = SRGB.columns.x * xyz.0 + SRGB.columns.y * xyz.1 + SRGB.columns.z * xyz.2
-                for c in 0..<3 { p[c] = SRGB.level(rgb[c]) }
+                for c in 0..<3 { p[c] = UInt8(Float(SRGB.level(rgb[c])) * alpha + 0.5) }
             }
         }
     }

@@ -5,6 +5,15 @@ struct PSDHeader {
     enum Mode: Int {
         case bitmap = 0, gray, indexed, rgb, cmyk
         case multichannel = 7, duotone, lab
+
+        /// Bits a sample that Photoshop writes in this mode.
+        var depths: Set<Int> {
+            switch self {
+            case .bitmap: [1]
+            case .indexed: [8]
+            case .gray, .rgb, .cmyk, .multichannel, .duotone, .lab: [8, 16, 32]
+            }
+        }
     }
 
     /// A small JPEG picture: resource 1036, or 1033 with red and blue exchanged.
@@ -61,7 +70,7 @@ struct PSDHeader {
         guard let mode = Mode(rawValue: stored) else { throw reader.corrupt("colour mode \(stored)") }
         self.mode = mode
         guard !size.isEmpty else { throw reader.corrupt("a side of zero pixels") }
-        guard [1, 8, 16, 32].contains(depth), (depth == 1) == (mode == .bitmap), (1...56).contains(channels) else {
+        guard mode.depths.contains(depth), (1...56).contains(channels) else {
             throw reader.corrupt("\(channels) channels of \(depth) bits in mode \(stored)")
         }
         let colorLength = try reader.u32(at: 26)
@@ -75,7 +84,7 @@ struct PSDHeader {
         let layerLength = try isLarge ? reader.u64(at: layers) : reader.u32(at: layers)
         guard layerLength <= reader.count else { throw .truncated(input: reader.name) }
         imageOffset = layers + count + layerLength
-        hasTransparency = channels > colors && mode != .indexed && mode != .multichannel
+        hasTransparency = channels > colors && ![.bitmap, .indexed, .multichannel].contains(mode)
             && ((try? readTransparency(reader, (layers + count)..<imageOffset)) ?? false)
         if channels < colors { throw reader.corrupt("\(channels) channels in mode \(stored)") }
     }
@@ -162,7 +171,7 @@ extension PSDDecoder: HeaderReading {
         let psd = try PSDHeader(reader)
         var header = ImageHeader(info: ImageInfo(format: .psd, storedSize: psd.size))
         header.info.bitDepth = psd.depth
-        header.info.hasAlpha = psd.hasTransparency && psd.colors <= 3 && psd.mode != .lab || psd.transparentIndex != nil
+        header.info.hasAlpha = psd.hasTransparency || psd.mode == .indexed && psd.transparentIndex != nil
         switch psd.mode {
         case .bitmap, .gray, .duotone: header.info.colorModel = .gray
         case .indexed: header.info.colorModel = .palette

@@ -63,7 +63,7 @@ package struct ImageArrival: Sendable {
     /// Appends the next bytes of the file.
     ///
     /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)`` for more bytes or a larger image than the
-    ///   decoder's limits allow.
+    ///   decoder's limits allow; ``ImageError/cancelled(input:)`` and ``ImageError/timedOut(input:)``.
     package mutating func append(_ chunk: [UInt8]) async throws(ImageError) {
         let allowed = decoder.limits.maximumInputBytes
         guard chunk.count <= allowed - bytes.count else {
@@ -76,8 +76,16 @@ package struct ImageArrival: Sendable {
         let (source, decoder, name, resizer) = (ByteSource(bytes: bytes, name: name), decoder, name, resizer)
         let (options, cancellation) = (options, cancellation)
         header = try await BlockingExecutor.shared.run { () throws(ImageError) in
-            // A header that is not whole yet is tried again; the final decode reports one that is wrong.
-            guard let info = try? ImageInfo(reading: source, limits: decoder.limits) else { return nil }
+            let info: ImageInfo
+            do throws(ImageError) {
+                info = try ImageHeader.read(source, decoder.limits, cancellation).info
+            } catch {
+                switch error {
+                case .cancelled, .timedOut: throw error
+                // A header that is not whole yet is tried again; the final decode reports one that is wrong.
+                default: return nil
+                }
+            }
             try decoder.limits.check(info, source: source)
             let plan = try DecodePlan(resizer, for: info, limits: decoder.limits, input: name)
             let preview = info.embeddedPreviews.last { $0.hasShape(of: info.storedSize) }
@@ -111,7 +119,7 @@ package struct ImageArrival: Sendable {
         guard var decoded else { return nil }
         // A preview that comes after a picture is of no use.
         self.header?.preview = nil
-        decoded.colorProfile = header.info.colorProfile
+        decoded.colorProfile = header.info.samplesProfile
         let image = try await render(decoded, header)
         return ProgressiveImage(image: image, stage: .partial, byteCount: bytes.count)
     }

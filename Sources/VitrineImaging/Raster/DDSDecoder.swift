@@ -76,7 +76,7 @@ package struct DDSDecoder: ImageDecoding, HeaderReading {
         }
     }
 
-    /// Blocks of linear light. The first pass reads some of their rows for the exposure.
+    /// Blocks of linear light.
     private func light(
         _ source: ByteSource, _ header: DDSHeader, isSigned: Bool, _ request: DecodeRequest
     ) throws(ImageError) -> DecodedImage {
@@ -93,19 +93,7 @@ package struct DDSDecoder: ImageDecoding, HeaderReading {
                     stored.bytes + 16 * block, isSigned: isSigned, into: samples + 12 * block, samplesPerRow: pitch)
             }
         }
-        var lights: [Float] = []
-        for index in stride(from: 0, to: down, by: ToneMap.step(down)) {
-            if request.cancellation.isCancelled { throw .cancelled(input: source.name) }
-            let start = header.offset + index * stored.count
-            var stream = ByteStream(source, from: start, to: start + stored.count)
-            guard try stream.read(stored.count, into: stored.bytes) == stored.count else { break }
-            decodeBlocks()
-            for x in stride(from: 0, to: width, by: ToneMap.step(width)) {
-                let p = samples + 3 * x
-                lights.append(ToneMap.luminance(ToneMap.light(p[0]), ToneMap.light(p[1]), ToneMap.light(p[2])))
-            }
-        }
-        let tones = ToneMap(medianOf: lights)
+        let tones = ToneMap()
         var rows = try RowCollector(source, request, size: header.size, channels: 3)
         var stream = ByteStream(source, from: header.offset)
         var isPartial = false
@@ -114,7 +102,12 @@ package struct DDSDecoder: ImageDecoding, HeaderReading {
                 try stream.take(stored.count, into: stored.bytes)
                 decodeBlocks()
                 for y in 0..<min(4, height - rows.count) {
-                    for i in 0..<(3 * width) { rows.row[i] = tones.level(ToneMap.light(samples[y * pitch + i])) }
+                    for x in 0..<width {
+                        let light = samples + y * pitch + 3 * x
+                        tones.write(
+                            ToneMap.light(light[0]), ToneMap.light(light[1]), ToneMap.light(light[2]),
+                            to: rows.row + 3 * x)
+                    }
                     try rows.advance()
                 }
             }
@@ -201,13 +194,16 @@ struct DDSHeader {
             guard [8, 16, 24, 32].contains(bits) else {
                 throw .unsupported(input: reader.name, reason: "a surface of \(bits) bits a pixel")
             }
-            let alpha = flags & 1 != 0 ? try mask(104) : 0
-            let red = try mask(92)
+            // Masks of other bits than a pixel has stand in files of some writers.
+            let pixel = UInt32.max >> UInt32(32 - bits)
+            let alpha = flags & 1 != 0 ? try mask(104) & pixel : 0
+            var red = try mask(92) & pixel
             let isGray = flags & 0x2_0000 != 0
+            if isGray, red == 0 { red = pixel & ~alpha }
             if !isGray, flags & 0x40 == 0 {
                 packing = .unknown("pixels without colours")
             } else {
-                let colors = isGray ? [red] : [red, try mask(96), try mask(100)]
+                let colors = isGray ? [red] : [red, try mask(96) & pixel, try mask(100) & pixel]
                 packing = .masked(colors + (alpha == 0 ? [] : [alpha]), bytesPerPixel: bits / 8)
             }
         }

@@ -53,8 +53,11 @@ package struct FITSDecoder: ImageDecoding, HeaderReading {
         return try rows.finish(isPartial: isPartial)
     }
 
+    /// The distance of the grid's rows or columns in a side of so many pixels.
+    private static func step(_ side: Int) -> Int { (side + 255) / 256 }
+
     private static func range(_ source: ByteSource, _ header: FITSHeader) throws(ImageError) -> (Double, Double) {
-        let (across, down) = (ToneMap.step(header.size.width), ToneMap.step(header.size.height))
+        let (across, down) = (step(header.size.width), step(header.size.height))
         let stored = RowBuffer(header.rowBytes)
         var values: [Double] = []
         for plane in 0..<header.planes {

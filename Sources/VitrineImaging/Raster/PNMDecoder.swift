@@ -30,14 +30,12 @@ package struct PNMDecoder: ImageDecoding, HeaderReading {
         let header = try PNMHeader(ByteReader(source))
         try BMPBitmap.check(header.size, request.limits, name: source.name)
         try request.require(header.leastBytes, of: source, at: header.offset)
-        var tones = ToneMap()
-        if case .float(let isBig) = header.packing { tones = try Self.tones(source, header, isBig) }
         var rows = try RowCollector(
             source, request, size: header.size, channels: header.channels, maximum: header.maximum,
             hasAlpha: header.hasAlpha)
         var isPartial = false
         do throws(ImageError) {
-            try Self.read(source, header, tones, into: &rows)
+            try Self.read(source, header, into: &rows)
         } catch {
             guard rows.excuses(error, request) else { throw error }
             isPartial = true
@@ -46,7 +44,7 @@ package struct PNMDecoder: ImageDecoding, HeaderReading {
     }
 
     private static func read(
-        _ source: ByteSource, _ header: PNMHeader, _ tones: ToneMap, into rows: inout RowCollector
+        _ source: ByteSource, _ header: PNMHeader, into rows: inout RowCollector
     ) throws(ImageError) {
         var stream = ByteStream(source, from: header.offset)
         let samples = header.size.width * header.channels
@@ -91,10 +89,18 @@ package struct PNMDecoder: ImageDecoding, HeaderReading {
             }
         case .float(let isBig):
             let stored = RowBuffer(samples * 4)
+            let tones = ToneMap()
             while !rows.isComplete {
                 try stream.take(stored.count, into: stored.bytes)
                 let row = rows.row
-                for i in 0..<samples { row[i] = tones.level(float(stored.bytes, i, isBig)) }
+                func light(_ i: Int) -> Float { float(stored.bytes, i, isBig) }
+                if header.channels == 3 {
+                    for i in stride(from: 0, to: samples, by: 3) {
+                        tones.write(light(i), light(i + 1), light(i + 2), to: row + i)
+                    }
+                } else {
+                    for i in 0..<samples { row[i] = tones.level(light(i)) }
+                }
                 try rows.advance()
             }
         }
@@ -141,29 +147,6 @@ package struct PNMDecoder: ImageDecoding, HeaderReading {
     private static func float(_ bytes: UnsafeMutablePointer<UInt8>, _ index: Int, _ isBig: Bool) -> Float {
         let bits = UnsafeRawPointer(bytes + 4 &* index).loadUnaligned(as: UInt32.self)
         return Float(bitPattern: isBig ? UInt32(bigEndian: bits) : UInt32(littleEndian: bits))
-    }
-
-    private static func tones(
-        _ source: ByteSource, _ header: PNMHeader, _ isBig: Bool
-    ) throws(ImageError) -> ToneMap {
-        let (width, height, channels) = (header.size.width, header.size.height, header.channels)
-        let stored = RowBuffer(width * channels * 4)
-        let (across, down) = (ToneMap.step(width), ToneMap.step(height))
-        var lights: [Float] = []
-        for y in stride(from: 0, to: height, by: down) {
-            var stream = ByteStream(source, from: header.offset + y * stored.count, capacity: 4 << 10)
-            guard try stream.read(stored.count, into: stored.bytes) == stored.count else { break }
-            for x in stride(from: 0, to: width, by: across) {
-                let first = float(stored.bytes, x * channels, isBig)
-                lights.append(
-                    channels == 1
-                        ? first
-                        : ToneMap.luminance(
-                            first, float(stored.bytes, x * channels + 1, isBig),
-                            float(stored.bytes, x * channels + 2, isBig)))
-            }
-        }
-        return ToneMap(medianOf: lights)
     }
 }
 

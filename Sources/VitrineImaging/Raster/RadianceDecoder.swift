@@ -2,8 +2,7 @@ import VitrineCore
 
 /// Decodes Radiance pictures (RGBE and XYZE), plain and run-length coded, in Swift alone.
 ///
-/// Light becomes sRGB by ``ToneMap``. Rows are decoded twice, once for the exposure and once for the pixels; they are
-/// averaged as they are stored, and the resolution line tells which way up.
+/// Light becomes sRGB by ``ToneMap``. Rows are averaged as they are stored, and the resolution line tells which way up.
 ///
 /// Source: G. Ward, "Real Pixels", Graphics Gems II (1991), and the Radiance reference manual, "Picture File Format".
 package struct RadianceDecoder: ImageDecoding, HeaderReading {
@@ -26,7 +25,7 @@ package struct RadianceDecoder: ImageDecoding, HeaderReading {
         try BMPBitmap.check(header.size, request.limits, name: source.name)
         // A row begins with four bytes at least, and runs of the older coding have any length.
         try request.require(header.size.height * 4, of: source, at: header.offset)
-        let tones = try Self.tones(source, header, request)
+        let tones = ToneMap()
         var rows = try RowCollector(source, request, size: header.size, channels: 3)
         let stored = RowBuffer(4 * header.size.width)
         var isPartial = false
@@ -37,9 +36,7 @@ package struct RadianceDecoder: ImageDecoding, HeaderReading {
                 let row = rows.row
                 for x in 0..<header.size.width {
                     let light = header.light(stored.bytes + 4 &* x)
-                    row[3 &* x] = tones.level(light.x)
-                    row[3 &* x &+ 1] = tones.level(light.y)
-                    row[3 &* x &+ 2] = tones.level(light.z)
+                    tones.write(light.x, light.y, light.z, to: row + 3 &* x)
                 }
                 try rows.advance()
             }
@@ -48,31 +45,6 @@ package struct RadianceDecoder: ImageDecoding, HeaderReading {
             isPartial = true
         }
         return try rows.finish(isPartial: isPartial)
-    }
-
-    private static func tones(
-        _ source: ByteSource, _ header: RadianceHeader, _ request: DecodeRequest
-    ) throws(ImageError) -> ToneMap {
-        let (width, height) = (header.size.width, header.size.height)
-        let (across, down) = (ToneMap.step(width), ToneMap.step(height))
-        let stored = RowBuffer(4 * width)
-        var stream = ByteStream(source, from: header.offset)
-        var lights: [Float] = []
-        do throws(ImageError) {
-            for y in 0..<height {
-                if y & 31 == 0, request.cancellation.isCancelled { throw .cancelled(input: source.name) }
-                try RadianceRows.read(&stream, into: stored.bytes, width: width, name: source.name)
-                guard y % down == 0 else { continue }
-                for x in stride(from: 0, to: width, by: across) {
-                    let light = header.light(stored.bytes + 4 * x)
-                    lights.append(ToneMap.luminance(light.x, light.y, light.z))
-                }
-            }
-        } catch {
-            // The second pass says what is wrong.
-            if case .cancelled = error { throw error }
-        }
-        return ToneMap(medianOf: lights)
     }
 }
 

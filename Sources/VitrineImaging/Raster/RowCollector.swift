@@ -47,7 +47,7 @@ struct RowCollector: ~Copyable {
         bytesPerRow = size.width * channels * (isWide ? 2 : 1)
         // Whole groups of four rows, which the reducer adds at once.
         capacity = max(4, min(32, (64 << 10) / bytesPerRow) & ~3)
-        memory = PixelStorage(uninitializedByteCount: capacity * bytesPerRow + 16)
+        memory = PixelStorage(zeroedByteCount: capacity * bytesPerRow + 16)
         reducer = BoxReducer(
             width: size.width, height: size.height, channels: channels, factor: factor,
             scale: maximum == 255 ? .identity : BoxReducer.Scale(multiplier: 255, bias: 0, divisor: maximum))
@@ -157,7 +157,7 @@ struct ByteStream {
         self.source = source
         next = max(0, offset)
         limit = min(end ?? source.count, source.count)
-        window = PixelStorage(uninitializedByteCount: capacity)
+        window = PixelStorage(zeroedByteCount: capacity)
         base = window.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
     }
 

@@ -1,30 +1,6 @@
-/// Converts linear light of any range to sRGB.
-///
-/// The exposure makes the median luminance middle grey (0.18). Light above 1 is clipped. The median is of pixels
-/// on a fixed grid of at most 256 by 256, without those of no light. It does not depend on the requested size, so that
-/// all sizes of a picture look alike.
+/// Converts linear light of any range to sRGB: light of 1 becomes white, and ``DisplayLight`` maps brighter light.
 struct ToneMap: Sendable {
-    /// Rows and columns of the grid at most.
-    private static let gridSide = 256
-
-    /// The factor of linear light.
-    let exposure: Float
     private let table = SRGB.encoded
-
-    /// - Parameter exposure: 1 for light of which 1 is white.
-    init(exposure: Float = 1) {
-        self.exposure = exposure
-    }
-
-    /// - Parameter luminances: Of pixels of the grid, in any order.
-    init(medianOf luminances: [Float]) {
-        let lights = luminances.filter { $0 > 0 && $0.isFinite }.sorted()
-        let median = lights.isEmpty ? 0.18 : lights[lights.count / 2]
-        self.init(exposure: min(max(0.18 / median, 0x1p-40), 0x1p40))
-    }
-
-    /// The distance of the grid's rows or columns in a side of so many pixels.
-    static func step(_ side: Int) -> Int { max(1, (side + gridSide - 1) / gridSide) }
 
     /// Relative luminance of linear light with the primaries of sRGB (ITU-R BT.709).
     @inline(__always)
@@ -40,10 +16,18 @@ struct ToneMap: Sendable {
         return Float(bitPattern: sign | magnitude << 13) * 0x1p112
     }
 
-    /// The encoded level; 0 if the light is not a number.
+    /// The encoded level of grey light; 0 if it is not a number.
     @inline(__always)
-    func level(_ light: Float) -> UInt8 {
-        let value = light * exposure * 65_535 + 0.5
-        return value >= 1 ? (value < 65_535 ? table[Int(value)] : 255) : 0
+    func level(_ light: Float) -> UInt8 { encoded(DisplayLight.shown(SIMD4(light, light, light, 0)).y) }
+
+    /// Writes the encoded levels of a colour.
+    @inline(__always)
+    func write(_ red: Float, _ green: Float, _ blue: Float, to pixel: UnsafeMutablePointer<UInt8>) {
+        let shown = DisplayLight.shown(SIMD4(red, green, blue, 0))
+        (pixel[0], pixel[1], pixel[2]) = (encoded(shown.x), encoded(shown.y), encoded(shown.z))
     }
+
+    /// - Parameter light: A number of 0...1.
+    @inline(__always)
+    private func encoded(_ light: Float) -> UInt8 { table[Int(light * 65_535 + 0.5)] }
 }

@@ -96,7 +96,7 @@ private struct RenderJob {
             case .gray: channels == [hasAlpha ? 2 : 1]
             case .rgb: channels == [hasAlpha ? 4 : 3]
             case .yCbCr: channels == (hasAlpha ? [1, 1, 1, 1] : [1, 1, 1])
-            case .cmyk: channels == [4]
+            case .cmyk: channels == (hasAlpha ? [4, 1] : [4])
             }
         guard isRight else {
             throw .corrupt(input: inputName, reason: "the decoder's planes \(channels) do not fit its colour model")
@@ -165,7 +165,8 @@ private struct RenderJob {
     private func gray() throws(ImageError) -> Image {
         let hasAlpha = decoded.alpha != .none
         let plane = try scale(decoded.planes[0], premultiplying: decoded.alpha == .straight)
-        let levels = profile(.gray)?.grayLevels
+        // Code points name a colour space even where there is one channel.
+        let levels = (profile(.gray) ?? profile(.rgb))?.grayLevels
         let width = size.width
         let image = try bytes(plane) { (source) throws(ImageError) in
             try make(size, alpha: hasAlpha ? .premultiplied : .opaque) { pixels, y in
@@ -288,19 +289,34 @@ private struct RenderJob {
 
     private func cmyk(inverted: Bool) throws(ImageError) -> Image {
         let plane = try scale(decoded.planes[0])
+        let transparency = decoded.planes.count > 1 ? try scale(decoded.planes[1]) : nil
         let profile = profile(.cmyk)
         let width = size.width
-        return try bytes(plane) { (source) throws(ImageError) in
-            try make(size, alpha: .opaque) { pixels, y in
+        let image = try bytes(plane) { (source) throws(ImageError) in
+            try make(size, alpha: transparency == nil ? .opaque : .premultiplied) { pixels, y in
                 let line = source + y * plane.bytesPerRow
                 let flip: UInt8 = inverted ? 255 : 0
                 for i in 0..<(4 &* width) { pixels[i] = line[i] ^ flip }
+                let alphas = transparency?.storage.sharedBytes.dropFirst(y * plane.width).prefix(width)
+                if let alphas { Self.unpremultiplyInks(pixels, alphas) }
                 if let profile {
                     profile.convertCMYK(pixels, count: width)
                 } else {
                     Self.mixInks(pixels, count: width)
                 }
+                guard let alphas else { return }
+                for (x, alpha) in alphas.enumerated() { pixels[4 &* x &+ 3] = alpha }
+                AlphaMath.premultiply(pixels, count: width)
             }
+        }
+        return transparency == nil ? image : Self.opaqueIfPossible(image)
+    }
+
+    /// Divides the four inks of each pixel by its alpha.
+    private static func unpremultiplyInks(_ pixels: Pixels, _ alphas: Slice<UnsafeRawBufferPointer>) {
+        for (x, alpha) in alphas.enumerated() {
+            let (p, whole) = (pixels + 4 &* x, UInt32(max(alpha, 1)))
+            for c in 0..<4 { p[c] = UInt8(min((UInt32(p[c]) &* 255 &+ whole / 2) / whole, 255)) }
         }
     }
 

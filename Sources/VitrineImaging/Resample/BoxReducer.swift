@@ -66,7 +66,7 @@ package struct BoxReducer: ~Copyable {
         self.scale = scale
         outputWidth = (width - 1) / self.factor + 1
         outputHeight = (height - 1) / self.verticalFactor + 1
-        output = PixelStorage(uninitializedByteCount: outputWidth * outputHeight * channels)
+        output = PixelStorage(zeroedByteCount: outputWidth * outputHeight * channels)
         columns = .allocate(byteCount: width * channels * MemoryLayout<UInt32>.stride, alignment: 16)
         blocks = .allocate(capacity: outputWidth * channels)
         blocks.initialize(repeating: 0, count: outputWidth * channels)

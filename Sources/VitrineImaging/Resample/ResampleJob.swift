@@ -39,7 +39,7 @@ struct ResampleJob {
     /// The scaled plane, or nil when cancelled or without rows.
     func run(_ cancellation: CancellationToken?, source: Source) -> PixelPlane? {
         let channels = rows.plane.channels
-        let storage = PixelStorage(uninitializedByteCount: size.width * size.height * channels)
+        let storage = PixelStorage(zeroedByteCount: size.width * size.height * channels)
         let hasBox = rows.boxWidth > 1 || rows.boxHeight > 1
         let scratch = Scratch(
             columns: ResampleColumns(down, samples: rows.width * channels, lines: size.height),

@@ -98,7 +98,7 @@ package enum Resampler {
         else { return nil }
         let row = size.width * plane.channels
         let start = Int(y) * plane.bytesPerRow + Int(x) * plane.channels
-        let storage = PixelStorage(uninitializedByteCount: row * size.height)
+        let storage = PixelStorage(zeroedByteCount: row * size.height)
         plane.storage.withUnsafeBytes { source in
             guard let from = source.baseAddress, let to = storage.bytes.baseAddress else { return }
             for y in 0..<size.height {
@@ -111,7 +111,7 @@ package enum Resampler {
     /// A copy with colours multiplied by alpha.
     private static func premultiplied(_ plane: PixelPlane) -> PixelPlane {
         let row = plane.width * plane.channels
-        let storage = PixelStorage(uninitializedByteCount: row * plane.height)
+        let storage = PixelStorage(zeroedByteCount: row * plane.height)
         plane.storage.withUnsafeBytes { source in
             guard let source = source.bindMemory(to: UInt8.self).baseAddress,
                 let target = storage.bytes.bindMemory(to: UInt8.self).baseAddress

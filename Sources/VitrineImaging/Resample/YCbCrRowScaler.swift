@@ -57,7 +57,7 @@ final class YCbCrRowScaler {
         columns = ResampleColumns(
             weights(height, extentHeight, size.height), samples: luma.width + 3 * chroma.width, lines: size.height)
         result = .allocate(capacity: 3 * size.width)
-        storage = PixelStorage(uninitializedByteCount: 3 * size.width * size.height)
+        storage = PixelStorage(zeroedByteCount: 3 * size.width * size.height)
     }
 
     deinit {

@@ -97,12 +97,15 @@ package final class SharedBuffer: Sendable {
         }
     }
 
-    /// Returns memory for a plane, in the payload as long as there is space.
+    /// Returns memory for a plane, all zero, in the payload as long as there is space.
     package func storage(byteCount count: Int) -> PixelStorage {
-        part(count) ?? PixelStorage(uninitializedByteCount: count)
+        guard let storage = part(count) else { return PixelStorage(zeroedByteCount: count) }
+        // The payload still holds the input and the result of earlier requests.
+        storage.bytes.initializeMemory(as: UInt8.self, repeating: 0)
+        return storage
     }
 
-    /// Returns the next bytes of the payload; nil when too few are left.
+    /// Returns the next bytes of the payload with their present content; nil when too few are left.
     func part(_ count: Int) -> PixelStorage? {
         guard let offset = take(count) else { return nil }
         let bytes = UnsafeMutableRawBufferPointer(rebasing: memory.payload[offset..<(offset + count)])

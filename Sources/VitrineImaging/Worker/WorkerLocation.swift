@@ -48,7 +48,8 @@ package struct WorkerCommand: Sendable, Hashable {
         let inherited = [
             "PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
             "XDG_DATA_DIRS", "FONTCONFIG_FILE", "FONTCONFIG_PATH", "VITRINE_WORKER_SANDBOX",
-            "VITRINE_VIDEO_LIBRARIES",
+            // Fills memory that was not written, for tests (mallopt(3)).
+            "VITRINE_VIDEO_LIBRARIES", "MALLOC_PERTURB_",
         ]
         var variables: [String] = inherited.compactMap { name in
             getenv(name).map { "\(name)=\(PathText.text(cString: $0))" }

@@ -15,7 +15,7 @@ extension WorkerPool {
     /// - Parameters:
     ///   - source: The worker gets a small input in the shared memory, a larger file as its descriptor, and larger
     ///     bytes as a sealed copy.
-    ///   - request: Its deadline begins when a worker takes the request.
+    ///   - request: Its deadline begins when a worker takes the request, and counts the worker's processor time.
     ///   - decoder: The type name of the worker's decoder to use; nil for the first that reads the format.
     /// - Throws: The decoder's errors; ``ImageError/timedOut(input:)``, ``ImageError/cancelled(input:)`` (within 50
     ///   ms), and ``ImageError/workerFailed(input:reason:)`` when no helper is installed or it died.
@@ -40,7 +40,7 @@ extension WorkerPool {
     ) throws(ImageError) -> DecodedImage {
         var wire = WorkerRequest(id: nextRequest(), request)
         wire.decoder = decoder ?? ""
-        let profile = request.info.colorProfile
+        let profile = request.info.samplesProfile
         if let profile, profile.count > min(request.limits.maximumProfileBytes, WorkerProtocol.keptPayload) {
             wire.profileCount = -1
         }
@@ -200,8 +200,10 @@ extension ByteSource {
 }
 
 extension WorkerPool {
-    /// Runs one request, preferably on the idle worker that has its document open. Retries once on a fresh worker if
-    /// the first one died before it took the request.
+    /// Runs one request, preferably on the idle worker that has its document open.
+    ///
+    /// Retries once on a fresh worker if the first one died before it took the request, or crashed after it had served
+    /// others. An earlier file may have damaged its memory, and a sound one must not be named for that.
     private func run<R>(
         _ request: some WorkerMessage, input: WorkerInput?, name: String, format: ImageFormat?, document: UInt64? = nil,
         cancellation: CancellationToken, prepare: (SharedMemory) throws(ImageError) -> Void,
@@ -211,13 +213,14 @@ extension WorkerPool {
         while true {
             if cancellation.isCancelled { throw .cancelled(input: name) }
             let worker = try acquire(
-                input: name, limits: request.limits, document: document, cancellation: cancellation)
+                input: name, limits: request.limits, document: document, isFresh: isRetry, cancellation: cancellation)
+            let hasServed = worker.served > 0
             do throws(WorkerProcess.Failure) {
                 return try attempt(
                     request, input: input?.descriptor ?? -1, document: document, on: worker,
                     cancellation: cancellation, prepare: prepare, finish: finish)
             } catch {
-                if case .ended(_, hadTaken: false) = error, !isRetry {
+                if case .ended(let exit, let hadTaken) = error, !isRetry, !hadTaken || exit.isCrash && hasServed {
                     isRetry = true
                     continue
                 }
@@ -248,8 +251,13 @@ extension WorkerPool {
             isReusable = true
             throw .unprepared(error)
         }
-        let reply = try worker.exchange(
-            request, input: input, milliseconds: Self.milliseconds(request.limits.deadline))
+        // What the work has taken in this process counts, and what it takes in the worker counts here.
+        let seconds = min(request.limits.deadline, Deadline.remaining(of: cancellation) ?? .infinity)
+        let begun = worker.processorTime
+        defer {
+            if let begun, let now = worker.processorTime { Deadline.charge(now - begun, to: cancellation) }
+        }
+        let reply = try worker.exchange(request, input: input, seconds: seconds)
         let result: R
         do throws(WorkerFailure) {
             if case .failed(let failure) = reply.outcome { throw failure }
@@ -257,17 +265,11 @@ extension WorkerPool {
         } catch {
             // What failed may have filled all of it.
             worker.memory.trim(used: .max)
-            isReusable = error != .misbehaviour && reply.memory <= recycling.maximumMemory
+            isReusable = error != .misbehaviour && !reply.isLast && reply.memory <= recycling.maximumMemory
             throw .refused(error)
         }
-        isReusable = reply.memory <= recycling.maximumMemory
+        isReusable = !reply.isLast && reply.memory <= recycling.maximumMemory
         return result
-    }
-
-    /// Returns a deadline for `poll`; at least 1 ms, at most a day.
-    private static func milliseconds(_ seconds: Double) -> Int32 {
-        guard seconds > 0 else { return 1 }
-        return Int32(max(1, min(seconds * 1_000, 86_400_000)))
     }
 }
 

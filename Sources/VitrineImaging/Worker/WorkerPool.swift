@@ -15,7 +15,8 @@ import Darwin
 ///
 /// Workers start when they are first needed, at most one for each processor, and end after 30 idle seconds. A worker
 /// that has served 10,000 pictures or holds more than 300 MB is replaced. Cancelling a decode, or reaching
-/// ``ImageLimits/deadline``, kills its worker. A crash of a codec ends only its worker.
+/// ``ImageLimits/deadline``, kills its worker. A crash of a codec ends only its worker. The picture at hand is tried
+/// once more in a new worker, unless this one was new: an earlier picture may have damaged its memory.
 ///
 /// All pools of a process share ``maximumTotalMemory``. When it is used up, requests wait, and idle workers of other
 /// pools end.
@@ -168,15 +169,18 @@ public final class WorkerPool: Sendable {
     }
 
     /// Returns a worker for one request. Give it back by ``release(_:isReusable:)``.
+    ///
+    /// - Parameter isFresh: Whether it must be one that has served nothing yet.
     func acquire(
-        input: String, limits: ImageLimits, document: UInt64? = nil, cancellation: CancellationToken
+        input: String, limits: ImageLimits, document: UInt64? = nil, isFresh: Bool = false,
+        cancellation: CancellationToken
     ) throws(ImageError) -> WorkerProcess {
         forgetAfterFork()
         let share = memory.share(for: limits)
         while true {
             switch turn(share, document, cancellation) {
             case .worker(let worker):
-                if worker.share.covers(share), worker.isUsable { return worker }
+                if worker.share.covers(share), worker.isUsable, !isFresh || worker.served == 0 { return worker }
                 release(worker, isReusable: false)
             case .vacancy(let reservation):
                 do throws(ImageError) {
@@ -191,7 +195,8 @@ public final class WorkerPool: Sendable {
         }
     }
 
-    /// Gives a worker back. The next ``acquire(input:limits:document:cancellation:)`` checks whether it still runs.
+    /// Gives a worker back. The next ``acquire(input:limits:document:isFresh:cancellation:)`` checks whether it still
+    /// runs.
     func release(_ worker: WorkerProcess, isReusable: Bool) {
         guard isReusable, worker.served < recycling.maximumServed, !memory.isDenied(besides: self) else {
             return passOn()

@@ -17,7 +17,7 @@ package final class WorkerProcess: Sendable {
         case ended(Exit, hadTaken: Bool)
         /// ``interrupt(_:)`` ended the process.
         case interrupted
-        /// No reply came before the deadline.
+        /// No reply came before the deadline, neither in its processor time nor in a multiple of it.
         case timedOut
         /// The reply is malformed, or belongs to another request.
         case misbehaved
@@ -37,6 +37,13 @@ package final class WorkerProcess: Sendable {
         package var signal: Int32
         /// The exit status.
         package var code: Int32
+
+        /// Whether a defect ended the process: a failed check or damaged memory. `SIGSYS` too, as a library that finds
+        /// its memory damaged tells it by calls that the sandbox forbids.
+        package var isCrash: Bool { Self.crashes.contains(signal) }
+
+        /// SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV and SIGSYS of Linux, where workers run (signal(7)).
+        private static let crashes: Set<Int32> = [4, 5, 6, 7, 8, 11, 31]
     }
 
     private struct State {
@@ -52,8 +59,8 @@ package final class WorkerProcess: Sendable {
         var limits = csandbox_limits()
     }
 
-    /// Milliseconds for a helper to load its codecs.
-    private static let startDeadline: Int32 = 30_000
+    /// Seconds for a helper to load its codecs.
+    private static let startDeadline = 30.0
 
     package let memory: SharedMemory
     private let socket: Int32
@@ -124,11 +131,12 @@ package final class WorkerProcess: Sendable {
         }
     }
 
-    /// Sends a request and waits for its reply. Kills the process after `milliseconds`.
+    /// Sends a request and waits for its reply. Kills the process after `seconds` of its processor time, or after
+    /// ``Deadline/wallFactor`` times as many seconds.
     ///
     /// The shared memory must hold the input of the request.
     package func exchange(
-        _ request: some WorkerMessage, input: Int32, milliseconds: Int32
+        _ request: some WorkerMessage, input: Int32, seconds: Double
     ) throws(Failure) -> WorkerReply {
         try greet()
         try limit(request.limits)
@@ -138,7 +146,7 @@ package final class WorkerProcess: Sendable {
             if code == EPIPE || code == ECONNRESET { throw ended(request.id) }
             throw .system(SystemCallError(call: "sendmsg", code: code))
         }
-        let packet = try receive(request.id, milliseconds: milliseconds)
+        let packet = try receive(request.id, seconds: seconds)
         guard let reply = WorkerReply(packet), reply.id == request.id else { throw .misbehaved }
         state.withLock { $0.served += 1 }
         return reply
@@ -154,7 +162,7 @@ package final class WorkerProcess: Sendable {
         guard !state.withLock(\.isGreeted) else { return }
         let packet: [UInt8]
         do throws(Failure) {
-            packet = try receive(0, milliseconds: Self.startDeadline)
+            packet = try receive(0, seconds: Self.startDeadline)
         } catch {
             if case .ended(let exit, _) = error, exit.signal == 0, WorkerExit(rawValue: exit.code) == .notSandboxed {
                 Self.report(
@@ -204,7 +212,36 @@ package final class WorkerProcess: Sendable {
         guard code == 0 || code == ESRCH else { throw .system(SystemCallError(call: "prlimit", code: code)) }
     }
 
-    private func receive(_ id: UInt64, milliseconds: Int32) throws(Failure) -> [UInt8] {
+    /// Seconds of processor time that the process has used; nil when it has ended.
+    package var processorTime: Double? {
+        let nanoseconds = csandbox_processor_time(process)
+        return nanoseconds < 0 ? nil : Double(nanoseconds) / 1e9
+    }
+
+    private func receive(_ id: UInt64, seconds: Double) throws(Failure) -> [UInt8] {
+        let (begun, worked) = (ContinuousClock.now, processorTime)
+        var patience = seconds
+        while true {
+            if let packet = try receive(id, milliseconds: Self.milliseconds(patience)) { return packet }
+            let left = seconds - ((processorTime ?? 0) - (worked ?? 0))
+            let wait = seconds * Deadline.wallFactor - (ContinuousClock.now - begun) / .seconds(1)
+            guard left > 0, wait > 0 else {
+                csandbox_kill(process)
+                throw .timedOut
+            }
+            // Others had the processor.
+            patience = max(min(left, wait), 0.01)
+        }
+    }
+
+    /// Returns a time for `poll`; at least 1 ms, at most a day.
+    private static func milliseconds(_ seconds: Double) -> Int32 {
+        guard seconds > 0 else { return 1 }
+        return Int32(max(1, min(seconds * 1_000, 86_400_000)))
+    }
+
+    /// Returns the next packet; nil when none has come.
+    private func receive(_ id: UInt64, milliseconds: Int32) throws(Failure) -> [UInt8]? {
         let code: Int32 = state.withLock { state in
             if state.patience == milliseconds { return 0 }
             defer { state.patience = milliseconds }
@@ -217,10 +254,7 @@ package final class WorkerProcess: Sendable {
             count = 0
             result = csandbox_receive(socket, milliseconds, buffer.baseAddress, buffer.count, &count, &descriptor)
         }
-        if result == ETIMEDOUT {
-            csandbox_kill(process)
-            throw .timedOut
-        }
+        if result == ETIMEDOUT { return nil }
         // Clients never take descriptors.
         if descriptor >= 0 { close(descriptor) }
         guard result == 0, descriptor < 0 else { throw .misbehaved }
@@ -278,6 +312,13 @@ extension WorkerProcess.Failure {
             if isCancelled { return .cancelled(input: input) }
             // The worker's processor time limit, a little behind the deadline.
             if exit.signal == 24 { return .timedOut(input: input) }
+            if exit.isCrash {
+                Log.logger("worker").notice(
+                    "a worker crashed", metadata: ["signal": "\(exit.name)", "input": "\(input)"])
+                return .workerFailed(
+                    input: input,
+                    reason: hadTaken ? "the decoder crashed" : "the worker crashed before it took the request")
+            }
             let when = hadTaken ? "while it read the picture" : "before it took the request"
             return .workerFailed(input: input, reason: "the worker \(exit.description) \(when)")
         }
@@ -285,9 +326,12 @@ extension WorkerProcess.Failure {
 }
 
 extension WorkerProcess.Exit: CustomStringConvertible {
-    /// For example "was ended by SIGABRT".
+    /// The name of the signal.
+    fileprivate var name: String { Self.names[signal] ?? "signal \(signal)" }
+
+    /// For example "was ended by SIGKILL".
     package var description: String {
-        guard signal == 0 else { return "was ended by \(Self.names[signal] ?? "signal \(signal)")" }
+        guard signal == 0 else { return "was ended by \(name)" }
         switch WorkerExit(rawValue: code) {
         case .notSandboxed: return "could not enter its sandbox and ended (VITRINE_WORKER_SANDBOX=off runs it without one)"
         case .noMemory: return "could not map its memory and ended"

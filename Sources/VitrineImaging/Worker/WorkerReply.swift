@@ -97,6 +97,9 @@ package struct WorkerReply: Sendable {
     package var outcome: Outcome
     /// Private memory of the worker after the request, in bytes.
     package var memory: Int
+    /// Whether the worker serves no other request: a library has found a fault in itself, so that the memory of the
+    /// process may be damaged.
+    package var isLast = false
 
     package init(id: UInt64, outcome: Outcome, memory: Int) {
         self.id = id
@@ -108,6 +111,7 @@ package struct WorkerReply: Sendable {
     package func encoded() -> [UInt8] {
         var wire = WireWriter(packet: id)
         wire.write(memory)
+        wire.write(isLast)
         switch outcome {
         case .pong(let sandbox):
             wire.write(UInt8(0))
@@ -135,6 +139,7 @@ package struct WorkerReply: Sendable {
         guard let number = wire.packetNumber() else { return nil }
         id = number
         memory = wire.int()
+        isLast = wire.bool()
         switch wire.integer(UInt8.self) {
         case 0: outcome = .pong(WorkerSandbox(rawValue: wire.integer(UInt8.self)))
         case 1: outcome = .decoded(Self.readShape(from: &wire))
@@ -346,7 +351,7 @@ extension DecodedImage {
         switch shape.model {
         case .gray: return channels == [1 + extra]
         case .rgb: return channels == [3 + extra]
-        case .cmyk: return channels == [4]
+        case .cmyk: return channels == (extra == 0 ? [4] : [4, 1])
         case .yCbCr: return channels.count == 3 + extra && channels.allSatisfy { $0 == 1 }
         }
     }

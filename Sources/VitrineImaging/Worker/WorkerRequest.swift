@@ -48,7 +48,7 @@ package struct WorkerRequest: WorkerMessage {
         page = request.page
         allowPartial = request.allowPartial
         allowsEmbeddedPreview = request.allowsEmbeddedPreview
-        profileCount = request.info.colorProfile?.count ?? -1
+        profileCount = request.info.samplesProfile?.count ?? -1
         scales = request.allowsScaling
         acceptsMeans = request.acceptsMeans
         notesRows = request.notesRows

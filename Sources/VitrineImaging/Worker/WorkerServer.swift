@@ -32,15 +32,19 @@ package struct WorkerServer {
     /// Renders frames of animations, in a worker with decoders.
     private let animations: AnimationRenderer?
     private let warmUp: () -> Void
+    private let hasFailedCheck: () -> Bool
     private let patience: () -> Int32
 
     /// - Parameters:
     ///   - documents: Describes and draws documents.
     ///   - warmUp: Loads all files that decoding needs, because the sandbox closes the file system.
+    ///   - hasFailedCheck: Returns whether a library has reported a defect of its own, such as a failed assertion. The
+    ///     worker then ends after its reply.
     ///   - patience: Returns the milliseconds to wait for the next request, before every wait. Default ``idleTimeout``.
     package init(
         decoders: [any ImageDecoding] = [], encoders: [any ImageEncoding] = [],
         documents: (any DocumentRendering)? = nil, warmUp: @escaping () -> Void = {},
+        hasFailedCheck: @escaping () -> Bool = { false },
         patience: @escaping () -> Int32 = { WorkerServer.idleTimeout * 1_000 }
     ) {
         // Once, as every access to `formats` makes a new set.
@@ -51,6 +55,7 @@ package struct WorkerServer {
         animations = decoders.isEmpty ? nil : AnimationRenderer(decoders)
         self.documents = documents
         self.warmUp = warmUp
+        self.hasFailedCheck = hasFailedCheck
         self.patience = patience
     }
 
@@ -93,7 +98,10 @@ package struct WorkerServer {
             if served % Self.memoryInterval == 0 || Self.isLarge(request) {
                 held = Int(csandbox_private_memory(usage))
             }
-            send(WorkerReply(id: request.id, outcome: outcome, memory: held))
+            var reply = WorkerReply(id: request.id, outcome: outcome, memory: held)
+            reply.isLast = hasFailedCheck() || Self.isInternal(outcome)
+            send(reply)
+            if reply.isLast { return .idle }
             guard held > kept + Self.returnableMemory else { continue }
             // After the reply, so that nobody waits for it.
             csandbox_return_memory()
@@ -106,6 +114,14 @@ package struct WorkerServer {
     private static func isLarge(_ request: any WorkerMessage) -> Bool {
         guard let request = request as? WorkerRequest else { return true }
         return request.info.storedSize.pixelCount >= largeInput
+    }
+
+    /// Whether an error is one that a library calls internal: it has met a state that it takes for impossible, such as
+    /// damaged memory.
+    private static func isInternal(_ outcome: WorkerReply.Outcome) -> Bool {
+        guard case .failed(let failure) = outcome else { return false }
+        let reason = failure.reason.lowercased()
+        return ["internal", "assert"].contains { reason.contains($0) }
     }
 
     /// For systems whose container already filters system calls and forbids nesting.

@@ -72,7 +72,7 @@ package struct RecordSchema: Sendable {
 extension RecordSchema {
     func write(to writer: inout BinaryWriter) {
         writer.write(name)
-        writer.write(version.description)
+        writer.write(version.canonicalText)
         writer.write(byte: kind.rawValue)
         writer.write(superclass)
         writer.write(isExtensible)

@@ -1,20 +1,32 @@
 internal import VitrineCore
 
 /// The version of the stored form of a type: numbers separated by dots. `1.0` equals `1`, and `1.10` is after `1.9`.
+/// A version is printed as it was given.
 ///
 /// Versions order migration steps. The fingerprint of a schema decides whether stored data is old.
 public struct SchemaVersion: Hashable, Comparable, Sendable, ExpressibleByStringLiteral {
     private let numbers: [Int]
+    /// The text that it was made from.
+    private let text: String
 
     /// Creates a version from text. Parts that are not numbers count as 0.
     package init(_ text: String) {
         var numbers = text.split(separator: ".", omittingEmptySubsequences: false).map { Int($0) ?? 0 }
         while numbers.last == 0, numbers.count > 1 { numbers.removeLast() }
         self.numbers = numbers
+        self.text = text
     }
 
     /// Creates a version from a literal.
     public init(stringLiteral text: String) { self.init(text) }
+
+    /// Returns whether the numbers of two versions are equal.
+    public static func == (first: Self, second: Self) -> Bool { first.numbers == second.numbers }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(numbers) }
+
+    /// The text that equal versions share. It is part of encoded schemas and of their fingerprints.
+    var canonicalText: String { numbers.map { String($0) }.joined(separator: ".") }
 
     /// Returns whether a version is before another one.
     public static func < (first: Self, second: Self) -> Bool {
@@ -23,8 +35,8 @@ public struct SchemaVersion: Hashable, Comparable, Sendable, ExpressibleByString
 }
 
 extension SchemaVersion: CustomStringConvertible {
-    /// The numbers, separated by dots.
-    public var description: String { numbers.map { String($0) }.joined(separator: ".") }
+    /// The text that the version was made from.
+    public var description: String { text }
 }
 
 /// The record of a type at one version: its properties, superclasses, and nested structs and enums.

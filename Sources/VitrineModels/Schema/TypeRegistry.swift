@@ -1,3 +1,4 @@
+package import Logging
 internal import VitrineCore
 
 /// The types of the program with their names and schemas, and the schemas of earlier versions.
@@ -47,9 +48,13 @@ public final class TypeRegistry: Sendable {
     }
 
     private let state = Locked(State())
+    private let log: Logger
 
     /// Creates an empty registry. Tests use separate registries for two versions of a program.
-    public init() {}
+    public convenience init() { self.init(log: Log.logger("models")) }
+
+    /// Creates an empty registry that logs elsewhere.
+    package init(log: Logger) { self.log = log }
 
     /// Registers types.
     ///
@@ -146,7 +151,7 @@ public final class TypeRegistry: Sendable {
         let new = state.withLock { state in names.filter { state.dropped[type, default: []].insert($0).inserted } }
         guard !new.isEmpty else { return }
         // Usually a migration step has used their values.
-        Log.logger("models").debug(
+        log.debug(
             "Stored properties that the type does not have are dropped",
             metadata: ["type": "\(type)", "names": "\(new.joined(separator: ", "))"])
     }

@@ -305,17 +305,18 @@ extension ObjectTables {
     static func removeAll(
         of type: String, _ version: SchemaVersion, _ database: Database
     ) throws(DatabaseError) -> [(key: String, group: GroupPath)] {
-        let which = "schema IN (SELECT fingerprint FROM schema WHERE type=? AND version=?)"
-        let select = try database.cachedStatement(
-            "SELECT key, path FROM object JOIN grp ON grp.id=grp WHERE \(which)")
-        select.bind(type, at: 1)
-        select.bind(version.description, at: 2)
         var removed: [(key: String, group: GroupPath)] = []
-        while try select.step() { removed.append((select.text(at: 0), GroupPath(path: select.text(at: 1)))) }
-        let delete = try database.cachedStatement("DELETE FROM object WHERE \(which)")
-        delete.bind(type, at: 1)
-        delete.bind(version.description, at: 2)
-        try delete.run()
+        // Equal versions may have been recorded with different texts.
+        for stored in try versions(database) where stored.type == type && stored.version == version {
+            let fingerprint = Int64(bitPattern: stored.fingerprint)
+            let select = try database.cachedStatement(
+                "SELECT key, path FROM object JOIN grp ON grp.id=grp WHERE schema=?")
+            select.bind(fingerprint, at: 1)
+            while try select.step() { removed.append((select.text(at: 0), GroupPath(path: select.text(at: 1)))) }
+            let delete = try database.cachedStatement("DELETE FROM object WHERE schema=?")
+            delete.bind(fingerprint, at: 1)
+            try delete.run()
+        }
         return removed
     }
 }
@@ -353,11 +354,11 @@ extension ObjectTables {
     }
 
     private static func compare(_ schema: Schema, _ database: Database, _ registry: TypeRegistry) throws {
-        let statement = try database.cachedStatement("SELECT record FROM schema WHERE type=? AND version=?")
+        let statement = try database.cachedStatement("SELECT record, version FROM schema WHERE type=?")
         statement.bind(schema.name, at: 1)
-        statement.bind(schema.version.description, at: 2)
         defer { statement.reset() }
         while try statement.step() {
+            guard SchemaVersion(statement.text(at: 1)) == schema.version else { continue }
             guard let stored = try? Schema(encoded: statement.bytes(at: 0), registry: registry) else { continue }
             for (name, record) in schema.records {
                 guard let other = stored.records[name], other.version == record.version else { continue }

@@ -106,7 +106,7 @@ extension IPAddress {
         case loopback
         /// No host: "this network", "unspecified".
         case unspecified
-        /// The same link.
+        /// The same link, and the metadata services of cloud providers, wherever they are.
         case linkLocal
         /// A private network.
         case `private`
@@ -128,9 +128,14 @@ extension IPAddress {
     /// part of them globally reachable.
     ///
     /// An IPv6 address that embeds an IPv4 address has the class of the embedded address, because a translator connects
-    /// to that.
-    package var `class`: Class {
-        if let embedded = embeddedIPv4.first(where: { $0.class != .public }) { return embedded.class }
+    /// to that, unless only its own range is not public.
+    package var `class`: Class { classes.first { $0 != .public } ?? .public }
+
+    /// The purposes of each embedded IPv4 address, and of the address itself. A connection may lead to any of them.
+    package var classes: [Class] { embeddedIPv4.map(\.rangeClass) + [rangeClass] }
+
+    /// The purpose of the range that the address is in.
+    private var rangeClass: Class {
         if let special = Self.special.first(where: { $0.range.contains(self) }) { return special.class }
         guard case .v6 = self, !Self.globalUnicast.contains(self) else { return .public }
         return Self.translated.contains { $0.contains(self) } ? .public : .reserved
@@ -175,6 +180,11 @@ extension IPAddress {
     }
 
     private static let special: [(range: AddressRange, class: Class)] = [
+        // Metadata services, which return credentials, outside of 169.254.0.0/16: Alibaba Cloud, Azure, Oracle Cloud,
+        // Amazon EC2, Google Cloud, Scaleway. They come before the ranges that they are in.
+        (v4(100, 100, 100, 200, 32), .linkLocal), (v4(168, 63, 129, 16, 32), .linkLocal),
+        (v4(192, 0, 0, 192, 32), .linkLocal), (v6(0xFD00_0EC2 << 96, 32), .linkLocal),
+        (v6(0xFD20_00CE << 96 | 0x254, 128), .linkLocal), (v6(0xFD00_0042 << 96 | 0x42, 128), .linkLocal),
         // RFC 791, 3.2: this network.
         (v4(0, 0, 0, 0, 8), .unspecified),
         // RFC 1918.

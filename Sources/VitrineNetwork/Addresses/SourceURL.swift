@@ -1,3 +1,5 @@
+import VitrineCore
+
 /// An HTTP URL, parsed strictly and normalized (RFC 3986; RFC 9110, section 4.2).
 ///
 /// If two parsers read a URL differently, a check can pass for one host while the connection goes to another. Therefore
@@ -34,6 +36,9 @@ package struct SourceURL: Sendable, Hashable {
     package let origin: String
     /// The whole URL without credentials and fragment.
     package let text: String
+
+    /// A digest of the whole URL, to store in its place.
+    package var digest: String { Hexadecimal.text(SHA256Digest.digest(of: text)) }
 
     /// Whether the connection is encrypted.
     package var isSecure: Bool { scheme == "https" }

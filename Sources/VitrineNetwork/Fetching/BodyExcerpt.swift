@@ -46,7 +46,7 @@ extension CachedLoad {
         let first = try await options.loader.start(sent, .nothing, progress)
         let dated = DatedResponse(first, requestTime: requestTime, responseTime: options.clock.now)
         // The server sends everything at once.
-        if first.head.status == 200 { return try await answer(dated, to: request, wanted, nil, context) }
+        if first.head.status == 200 { return try await answer(dated, to: request, nil, context) }
         guard let total = total(of: first.head, sent: sent), let validator = first.head.rangeValidator else {
             await first.body.discard()
             return nil
@@ -82,9 +82,9 @@ extension CachedLoad {
         // To the cache, it is a whole body with a length of its own.
         var headers = first.head.headers
         for name in ["Content-Range", "Content-Length"] { headers.remove(name) }
-        let exchange = CacheExchange(
-            request: wanted, status: 200, headers: headers, requestTime: dated.requestTime,
-            responseTime: dated.responseTime)
+        var head = first.head
+        (head.status, head.headers) = (200, headers)
+        let exchange = exchange(head, first.redirects, dated.requestTime, dated.responseTime)
         return kept(value, cache.update(after: exchange))
     }
 

@@ -1,3 +1,8 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 import VitrineCache
 import VitrineCore
 
@@ -5,12 +10,14 @@ import VitrineCore
 struct CachedLoad: Sendable {
     /// The result for the cache.
     enum Answer: Sendable {
-        /// New bytes with the levels that may store them.
-        case body([UInt8], timeToLive: Duration?, validator: [UInt8], CacheLevels)
-        /// The stored value, which the server has confirmed.
-        case unchanged(timeToLive: Duration, validator: [UInt8])
+        /// New bytes with the levels that may store them, and the keys of other values that are outdated.
+        case body([UInt8], timeToLive: Duration?, validator: [UInt8], CacheLevels, outdated: [CacheKey] = [])
+        /// The stored value, which the server has confirmed, with the levels that may keep it.
+        case unchanged(timeToLive: Duration, validator: [UInt8], CacheLevels)
         /// The stored value, although it is stale.
         case stale(refreshing: Bool)
+        /// No value. The stored value is removed.
+        case gone(NetworkError)
     }
 
     /// Media types that are sent as `Accept`. Any other is asked for in general, at the lowest priority.
@@ -54,6 +61,15 @@ struct CachedLoad: Sendable {
     func answer(_ context: FetchContext, _ resource: Resource) async throws(NetworkError) -> Answer {
         var load = self
         load.request.priority = context.priority.value
+        do throws(NetworkError) {
+            return try await load.exchanged(context, resource)
+        } catch .status(let url, let head) where head.status == 404 || head.status == 410 {
+            return .gone(.status(url: url, head))
+        }
+    }
+
+    private func exchanged(_ context: FetchContext, _ resource: Resource) async throws(NetworkError) -> Answer {
+        let load = self
         guard resource == .http else { return try await load.local() }
         let stored = context.stored.flatMap { try? StoredResponse(bytes: $0.validator) }
         if stored == nil, isWhole, let excerpt, let answer = try await load.answer(excerpt, context) { return answer }
@@ -72,7 +88,7 @@ struct CachedLoad: Sendable {
     // MARK: HTTP
 
     var wanted: CacheRequest {
-        CacheRequest(method: request.method, url: request.url, headers: request.headers)
+        CacheRequest(method: request.method, url: request.url, headers: options.loader.fields(of: request))
     }
 
     private func exchange(
@@ -88,6 +104,7 @@ struct CachedLoad: Sendable {
             // The cache entry has expired or is to be refreshed, whatever the response declares.
             guard let stored else { break }
             sent.headers = cache.conditions(for: stored, wanted)
+            sent.conditionalTarget = stored.redirection?.target ?? digest(of: request.url)
             isConditional = true
         case .forward: break
         case .unavailable:
@@ -99,11 +116,11 @@ struct CachedLoad: Sendable {
         }
         do throws(NetworkError) {
             // An interrupted transfer is newer than the stored response.
-            if let answer = try await resumed(wanted) { return answer }
+            if let answer = try await resumed() { return answer }
             let requestTime = options.clock.now
             let response = try await options.loader.start(sent, .nothing, progress)
             let dated = DatedResponse(response, requestTime: requestTime, responseTime: options.clock.now)
-            return try await answer(dated, to: sent, wanted, isConditional ? stored : nil, context)
+            return try await answer(dated, to: sent, isConditional ? stored : nil, context)
         } catch .file where options.resumesLargeBodies {
             // The disk is full or failing: load without a file.
             var load = self
@@ -122,30 +139,31 @@ struct CachedLoad: Sendable {
     /// - Parameters:
     ///   - dated: The response.
     ///   - sent: The request.
-    ///   - wanted: The request of the client.
     ///   - stored: The revalidated response.
     ///   - context: The context of the fetch.
     func answer(
-        _ dated: DatedResponse, to sent: HTTPRequest, _ wanted: CacheRequest, _ stored: StoredResponse?,
-        _ context: FetchContext
+        _ dated: DatedResponse, to sent: HTTPRequest, _ stored: StoredResponse?, _ context: FetchContext
     ) async throws(NetworkError) -> Answer {
         let head = dated.response.head, body = dated.response.body
-        let update = cache.update(
-            after: CacheExchange(
-                request: wanted, status: head.status, headers: head.headers, requestTime: dated.requestTime,
-                responseTime: dated.responseTime, stored: stored.map { [$0] } ?? [],
-                revalidated: stored == nil ? nil : 0))
+        var exchange = exchange(head, dated.response.redirects, dated.requestTime, dated.responseTime)
+        exchange.stored = stored.map { [$0] } ?? []
+        // A redirect may have led to another URL, whose 304 confirms nothing.
+        let isConfirmable = head.status != 304 || dated.response.answersConditions
+        exchange.revalidated = stored != nil && isConfirmable ? 0 : nil
+        let update = cache.update(after: exchange)
         switch (update.answer, stored) {
         case (.confirmed(let index), let stored?):
             await body.discard()
             let confirmed = update.refreshed[index] ?? stored
-            return .unchanged(timeToLive: timeToLive(of: confirmed), validator: confirmed.validator)
+            return .unchanged(
+                timeToLive: timeToLive(of: confirmed), validator: confirmed.validator,
+                update.removed.contains(index) ? .none : .all)
         case (.stale, _) where !context.isRefresh:
             await body.discard()
             return .stale(refreshing: false)
         case (.repetition, _):
             await body.discard()
-            return try await exchange(nil, context)
+            return try await self.exchange(nil, context)
         default: break
         }
         var failure = ResponseCheck.failure(head, to: sent, policy: options.loader.configuration.policy)
@@ -153,15 +171,36 @@ struct CachedLoad: Sendable {
         if failure == nil, head.status == 304 || head.isWithoutContent { failure = .status(url: displayURL, head) }
         if let failure {
             await body.discard()
+            // It replaces the stored response, but is no value.
+            if !update.removed.isEmpty, case .status = failure { return .gone(failure) }
             throw failure
         }
         do throws(NetworkError) { try check(head) } catch {
             body.cancel()
             throw error
         }
-        if let answer = try await resumable(dated, sent, wanted) { return answer }
+        if let answer = try await resumable(dated, sent) { return answer }
         return kept(try await collected(dated.response), update)
     }
+
+    /// Returns the exchange of a response for the rules of caching.
+    func exchange(
+        _ head: HTTPResponseHead, _ redirects: [HTTPResponseHead], _ requestTime: Duration, _ responseTime: Duration
+    ) -> CacheExchange {
+        var exchange = CacheExchange(
+            request: wanted, status: head.status, headers: head.headers, requestTime: requestTime,
+            responseTime: responseTime)
+        if head.answersCredentials, cache.policy.isShared, !exchange.request.headers.contains("Authorization") {
+            // From the URL, a modifier or the authentication. The digest of a constant stands for it.
+            exchange.request.headers.append("Authorization", "credentials")
+        }
+        exchange.redirects = redirects
+        if !redirects.isEmpty { exchange.target = digest(of: head.url) }
+        return exchange
+    }
+
+    /// Returns the digest of a URL, as ``SourceURL/digest``; nil for one that is not HTTP.
+    private func digest(of url: URL) -> String? { (try? SourceURL(url.absoluteString))?.digest }
 
     private var displayURL: String { SourceURL.withoutCredentials(request.url.absoluteString) }
 
@@ -211,10 +250,21 @@ extension CachedLoad {
     /// Returns a complete body with the levels that may store it.
     func kept(_ bytes: [UInt8], _ update: CacheUpdate) -> Answer {
         guard case .storing(var stored) = update.answer else {
-            return .body(bytes, timeToLive: nil, validator: [], .none)
+            return .body(bytes, timeToLive: nil, validator: [], .none, outdated: outdated(by: update))
         }
         stored.bodyLength = bytes.count
-        return .body(bytes, timeToLive: timeToLive(of: stored), validator: stored.validator, .all)
+        return .body(
+            bytes, timeToLive: timeToLive(of: stored), validator: stored.validator, .all,
+            outdated: outdated(by: update))
+    }
+
+    /// Returns the keys of the values that a response to an unsafe method outdates: those of its own URL and of the
+    /// URLs that it names (RFC 9111, section 4.4).
+    private func outdated(by update: CacheUpdate) -> [CacheKey] {
+        guard wanted.isUnsafe else { return [] }
+        return ([request.url] + update.invalidated).map { url in
+            LoadIdentity(HTTPRequest(url: url), id: nil, options: options).key
+        }
     }
 
     // MARK: Large bodies
@@ -222,28 +272,27 @@ extension CachedLoad {
     private var isWhole: Bool { request.method == "GET" && request.body == nil && request.range == nil }
 
     /// Resumes the transfer of an earlier request; nil if there is none.
-    private func resumed(_ wanted: CacheRequest) async throws(NetworkError) -> Answer? {
+    private func resumed() async throws(NetworkError) -> Answer? {
         guard isWhole, let partials = options.partials, await partials.mayHave(key),
             let file = await partials.open(key)
         else { return nil }
-        return try await load(nil, request, wanted, file, partials)
+        return try await load(nil, request, file, partials)
     }
 
     /// Receives a large body into a file, so that it can be resumed; nil for other bodies.
     private func resumable(
-        _ dated: DatedResponse, _ sent: HTTPRequest, _ wanted: CacheRequest
+        _ dated: DatedResponse, _ sent: HTTPRequest
     ) async throws(NetworkError) -> Answer? {
         let head = dated.response.head
         guard isWhole, head.status == 200, head.decodedFrom == nil, let length = head.contentLength,
             length >= PartialDirectory.smallestBody, let partials = options.partials,
             let file = await partials.open(key)
         else { return nil }
-        return try await load(dated, sent, wanted, file, partials)
+        return try await load(dated, sent, file, partials)
     }
 
     private func load(
-        _ first: DatedResponse?, _ sent: HTTPRequest, _ wanted: CacheRequest, _ file: PartialFile,
-        _ partials: PartialDirectory
+        _ first: DatedResponse?, _ sent: HTTPRequest, _ file: PartialFile, _ partials: PartialDirectory
     ) async throws(NetworkError) -> Answer? {
         do throws(NetworkError) {
             if first == nil, let arriving, file.pieces == nil, file.length <= arriving.limit {
@@ -258,9 +307,7 @@ extension CachedLoad {
             let bytes = try await BlockingExecutor.shared.onFiles { () throws(FileError) in try file.contents() }
             await partials.close(file, isDone: true)
             // The head of the whole body differs from that of its last part.
-            let exchange = CacheExchange(
-                request: wanted, status: whole.head.status, headers: whole.head.headers,
-                requestTime: whole.requestTime, responseTime: whole.responseTime)
+            let exchange = exchange(whole.head, whole.redirects, whole.requestTime, whole.responseTime)
             return kept(bytes, cache.update(after: exchange))
         } catch {
             await partials.close(file, isDone: error.isFinal)
@@ -272,6 +319,7 @@ extension CachedLoad {
     func check(_ head: HTTPResponseHead) throws(NetworkError) {
         let types = options.contentTypes
         guard !types.isEmpty, !URLAccessPolicy.accepts(contentType: head.contentType, among: types) else { return }
+        if options.sniffsContent, URLAccessPolicy.saysNothing(contentType: head.contentType) { return }
         throw .contentType(url: displayURL, type: head.contentType)
     }
 }

@@ -10,7 +10,7 @@ public import VitrineCore
 ///
 /// ```swift
 /// FetchOptions.default.contentTypes = ["image/*"]
-/// FetchOptions.default.identity = { url in url.path() }      // ignores signatures in the query
+/// FetchOptions.default.identity = { url in url.path() }      // without signatures in the query, for each host
 /// ```
 public struct FetchOptions: Sendable {
     /// The loader. The default is ``NetworkLoader/shared``.
@@ -20,13 +20,17 @@ public struct FetchOptions: Sendable {
     /// The accepted media types, such as `image/jpeg` or `image/*`, of which the first 16 are also sent as `Accept`. The
     /// default is empty, which accepts all types that the loader's policy accepts.
     public var contentTypes: [String] = []
+    /// Whether responses without a media type, or with one that says nothing, are accepted beside ``contentTypes``,
+    /// because the reader of the bytes recognizes them by their content.
+    package var sniffsContent = false
     /// Returns the identity of a URL's resource, which replaces the URL in cache keys.
     ///
-    /// Use it for signed URLs and mirrors. A result of nil means the URL itself. Different resources must have
-    /// different identities.
+    /// Use it for signed URLs and mirrors. A result that begins with `/` belongs to the URL's scheme, host and port.
+    /// nil means the URL itself. Different resources must have different identities.
     public var identity: (@Sendable (URL) -> String?)?
     /// The largest accepted body, after decoding. A request may set a lower limit. The default is 256 MB.
-    public var maximumBodySize: ByteCount = .megabytes(256)
+    public var maximumBodySize = usualBodySize
+    static let usualBodySize = ByteCount.megabytes(256)
     /// The limit for one transfer without the wait for a connection, or nil for none. The default is 10 minutes.
     ///
     /// A request's own ``HTTPRequest/totalTimeout`` takes precedence. The received part of a large body is kept, see

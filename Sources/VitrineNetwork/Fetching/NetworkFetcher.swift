@@ -24,10 +24,12 @@ public import VitrineCore
 public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
     /// The request.
     package let request: HTTPRequest
-    /// The key of the value: the id, or the URL's identity with a digest of the request's own header fields.
+    /// The key of the value: the id, or the URL's identity, with a digest of all else that can change the answer.
     ///
-    /// If the loader's policy refuses private addresses, the key has one more part. The fetcher then never returns a
-    /// value that a loader with access to private addresses stored, and never joins its loads.
+    /// That is the method, the body, the range, and the user name and password in the URL. It is also the header fields
+    /// of the request and of the loader, the loader's ``NetworkLoader/Configuration/identity`` and policy, and the
+    /// options. The key of a plain request with the default options is the normalized URL. The fetcher never returns a
+    /// value that was loaded under another key, and never joins its load.
     public private(set) var key: CacheKey
     private let options: FetchOptions
     private let progress: TransferProgress?
@@ -45,7 +47,7 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
     ///
     /// - Parameters:
     ///   - url: The URL, whose scheme is `http`, `https`, `file`, `data`, or one registered with the loader.
-    ///   - id: The identity of the value, which replaces the URL in the key. Use it for signed URLs.
+    ///   - id: The identity of the resource, which replaces the URL in the key. Use it for signed URLs.
     ///   - options: The options.
     ///   - progress: Receives the progress of the body, if one is loaded.
     public init(
@@ -60,7 +62,7 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - id: The identity of the value, which replaces the URL in the key.
+    ///   - id: The identity of the resource, which replaces the URL in the key.
     ///   - options: The options.
     ///   - progress: Receives the progress of the body, if one is loaded.
     public init(
@@ -70,8 +72,7 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
         self.options = options
         self.progress = progress
         resource = Resource(request.url)
-        let key = id.map { CacheKey($0) } ?? Resource.key(of: request, options.identity)
-        self.key = options.loader.configuration.policy.fence.map { key.appending($0) } ?? key
+        key = LoadIdentity(request, id: id, options: options).key
     }
 
     /// Returns a fetcher of a part of the body, with a key of its own.
@@ -88,6 +89,9 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
     /// The cache levels: memory only for `file:` and `data:` URLs.
     public var levels: CacheLevels { resource.isLocal ? .memory : .all }
 
+    /// The limits of time of the request, the options and the loader.
+    public var bounds: String { options.bounds(of: request) }
+
     /// Whether stored values are revalidated: true for HTTP.
     public var revalidates: Bool { resource == .http }
 
@@ -101,14 +105,8 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
             load.willHold = willHold
             load.excerpt = excerpt
             let answer = try await load.answer(context, resource)
-            progress?.end(isComplete: true)
-            switch answer {
-            case .body(let bytes, let timeToLive, let validator, let levels):
-                return FetchResult(bytes: bytes, timeToLive: timeToLive, validator: validator, levels: levels)
-            case .unchanged(let timeToLive, let validator):
-                return .unchanged(timeToLive: timeToLive, validator: validator)
-            case .stale(let refreshing): return .stale(refreshing: refreshing)
-            }
+            if case .gone = answer { progress?.end(isComplete: false) } else { progress?.end(isComplete: true) }
+            return answer.result()
         } catch {
             progress?.end(isComplete: false)
             if case .cancelled = error, Task.isCancelled { throw CancellationError() }
@@ -132,41 +130,23 @@ enum Resource: Sendable {
 
     /// Whether the source is local, so that a copy is not worth storing.
     var isLocal: Bool { self == .file || self == .inline }
+}
 
-    // MARK: Keys
-
-    /// Fields that do not select another resource, in lowercase.
-    private static let silentFields: Set<String> = [
-        "cache-control", "pragma", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range",
-        "range", "accept-encoding",
-    ]
-    /// Longer identities are replaced by a digest, because the length of keys is limited.
-    private static let longestIdentity = 2048
-
-    /// Returns the key of a request's resource. Secrets in it, such as passwords and header fields, are digested.
-    static func key(of request: HTTPRequest, _ identity: (@Sendable (URL) -> String?)?) -> CacheKey {
-        let text = identity?(request.url) ?? HTTPCache.identity(of: request.url)
-        let bare = SourceURL.withoutCredentials(text)
-        let name = bare.utf8.count <= longestIdentity ? bare : digest(bare)
-        let differences = differences(request, hasCredentials: bare.utf8.count != text.utf8.count ? text : nil)
-        return differences.isEmpty ? CacheKey(name) : CacheKey(name, digest(differences.joined(separator: "\n")))
-    }
-
-    /// Returns the parts of a request that select another resource than the URL alone.
-    private static func differences(_ request: HTTPRequest, hasCredentials: String?) -> [String] {
-        var differences: [String] = []
-        if let hasCredentials { differences.append(hasCredentials) }
-        if request.method != "GET" { differences.append(request.method) }
-        if let body = request.body { differences.append(Hexadecimal.text(SHA256Digest.digest(of: body))) }
-        if let range = request.range {
-            differences.append("\(range.lowerBound)-\(range.upperBound == .max ? -1 : range.upperBound)")
+extension CachedLoad.Answer {
+    /// The result for the cache. This is the only place that applies the consequences of a response to stored values:
+    /// they are stored, confirmed or removed.
+    fileprivate func result<Value>() -> FetchResult<Value> {
+        switch self {
+        case .body(let bytes, let timeToLive, let validator, let levels, let outdated):
+            var result = FetchResult<Value>(bytes: bytes, timeToLive: timeToLive, validator: validator, levels: levels)
+            result.outdated = outdated
+            return result
+        case .unchanged(let timeToLive, let validator, let levels):
+            var result = FetchResult<Value>.unchanged(timeToLive: timeToLive, validator: validator)
+            result.levels = levels
+            return result
+        case .stale(let refreshing): return .stale(refreshing: refreshing)
+        case .gone(let error): return .gone(error)
         }
-        let fields = request.headers.fields.map { ($0.name.lowercased(), $0.value) }
-            .filter { !silentFields.contains($0.0) }
-        return differences + fields.map { $0.0 + ":" + $0.1 }.sorted()
-    }
-
-    private static func digest(_ text: String) -> String {
-        "sha256:" + Hexadecimal.text(SHA256Digest.digest(of: text))
     }
 }

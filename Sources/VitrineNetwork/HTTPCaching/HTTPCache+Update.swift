@@ -12,12 +12,14 @@ public import Foundation
             !exchange.request.directives.noStore
         else { return nil }
         let (directives, _) = policy.directives(of: exchange.headers)
-        guard !forbidsStoring(exchange.status, directives), allowsCredentials(exchange.request, directives),
+        guard !forbidsStoring(exchange.status, directives), !redirectsForbidStoring(exchange),
+            allowsCredentials(exchange.request, directives),
             let selecting = SelectingField.all(of: exchange.headers, in: exchange.request.headers)
         else { return nil }
-        let response = StoredResponse(
+        var response = StoredResponse(
             status: exchange.status, headers: storableFields(exchange.headers), requestTime: exchange.requestTime,
             responseTime: exchange.responseTime, selecting: selecting)
+        response.redirection = redirection(of: exchange)
         return isUseful(response, directives) ? response : nil
     }
 
@@ -29,6 +31,31 @@ public import Foundation
             return true
         }
         return policy.isShared && directives.isPrivate.isEverything
+    }
+
+    /// Returns whether one of the redirects may not be stored, so that the response must not stand for it.
+    private func redirectsForbidStoring(_ exchange: CacheExchange) -> Bool {
+        exchange.redirects.contains { forbidsStoring($0.status, policy.directives(of: $0.headers).directives) }
+    }
+
+    /// Returns the limits that the redirects of a response set to its use under the requested URL.
+    private func redirection(of exchange: CacheExchange) -> StoredResponse.Redirection? {
+        guard let target = exchange.target, !exchange.redirects.isEmpty else { return nil }
+        var result = StoredResponse.Redirection(target: target)
+        for redirect in exchange.redirects {
+            let hop = StoredResponse(
+                status: redirect.status, headers: storableFields(redirect.headers), requestTime: exchange.requestTime,
+                responseTime: exchange.responseTime, selecting: [])
+            let (directives, _) = policy.directives(of: hop.headers)
+            if policy.forbidsStale(hop, directives) { result.forbidsStale = true }
+            let isPermanent = redirect.status == 301 || redirect.status == 308
+            let needsValidation = policy.requiresValidation(hop, directives)
+            if isPermanent, !needsValidation, !policy.hasExplicitLifetime(hop.headers) { continue }
+            let rest = needsValidation ? .zero : policy.freshness(of: hop, now: exchange.responseTime).remaining
+            let end = exchange.responseTime + rest
+            result.freshUntil = min(result.freshUntil ?? end, end)
+        }
+        return result
     }
 
     /// Returns whether a response to a request with credentials may be stored (RFC 9111, section 3.5).
@@ -104,6 +131,10 @@ extension HTTPCachePolicy {
     public var stored: [StoredResponse]
     /// The index of the response that was revalidated.
     public var revalidated: Int?
+    /// The heads of the redirects that led to the response, in order.
+    package var redirects: [HTTPResponseHead] = []
+    /// The digest of the URL of the response, if redirects led to it.
+    package var target: String?
 
     /// Creates an exchange.
     ///
@@ -219,7 +250,9 @@ extension HTTPCachePolicy {
             let refreshed = refreshed(exchange.stored[place], exchange, isChosen: place == index)
             update.refreshed[place] = refreshed
             let (directives, _) = policy.directives(of: refreshed.headers)
-            if forbidsStoring(refreshed.status, directives) { update.removed.insert(place) }
+            if forbidsStoring(refreshed.status, directives) || redirectsForbidStoring(exchange) {
+                update.removed.insert(place)
+            }
         }
         return update
     }
@@ -245,6 +278,7 @@ extension HTTPCachePolicy {
         result.requestTime = exchange.requestTime
         result.responseTime = max(exchange.requestTime, exchange.responseTime)
         result.isInvalidated = false
+        result.redirection = redirection(of: exchange)
         if isChosen, let fields = SelectingField.all(of: result.headers, in: exchange.request.headers) {
             result.selecting = fields
         }

@@ -62,8 +62,9 @@ public import Foundation
         let wanted = request.directives
         guard let index = select(request, stored) else { return wanted.onlyIfCached ? .unavailable : .forward }
         let freshness = policy.freshness(of: stored[index], now: now)
-        let isFromFuture = policy.isFromFuture(stored[index], now: now)
-        switch isFromFuture ? .never : use(stored[index], freshness, wanted) {
+        let isUnusable =
+            policy.isFromFuture(stored[index], now: now) || policy.mustRepeatRedirects(stored[index], now: now)
+        switch isUnusable ? .never : use(stored[index], freshness, wanted) {
         case .now: return .serve(index, freshness)
         case .whileRevalidating where wanted.onlyIfCached || request.method == "HEAD":
             return .serve(index, freshness)

@@ -121,8 +121,15 @@ extension HTTPCachePolicy {
     /// Returns whether the response forbids its use when stale (RFC 9111, section 4.2.4).
     func forbidsStale(_ response: StoredResponse, _ directives: CacheDirectives) -> Bool {
         if overrides(response.status) { return false }
-        return directives.mustRevalidate || directives.noCache.isEverything
+        return response.redirection?.forbidsStale == true
+            || directives.mustRevalidate || directives.noCache.isEverything
             || (isShared && (directives.proxyRevalidate || directives.sharedMaxAge != nil))
+    }
+
+    /// Returns whether a redirect that led to the response is no longer fresh, so that it may lead elsewhere now.
+    func mustRepeatRedirects(_ response: StoredResponse, now: Duration) -> Bool {
+        guard let end = response.redirection?.freshUntil, !overrides(response.status) else { return false }
+        return end <= now
     }
 
     /// The tolerance for a clock that is set back.
@@ -153,7 +160,10 @@ extension HTTPCachePolicy {
         let apparent = Duration.seconds(max(0, response.responseTime.components.seconds - response.date))
         let delay = response.responseTime - response.requestTime
         let corrected = .seconds(DeltaSeconds.age(response.headers) ?? 0) + delay
-        return Freshness(age: max(apparent, corrected) + resident, lifetime: lifetime(of: response))
+        let age = max(apparent, corrected) + resident
+        var lifetime = lifetime(of: response)
+        if let end = response.redirection?.freshUntil { lifetime = min(lifetime, max(.zero, age + end - now)) }
+        return Freshness(age: age, lifetime: lifetime)
     }
 
     /// Returns the declared or heuristic lifetime (RFC 9111, sections 4.2.1 and 4.2.2).

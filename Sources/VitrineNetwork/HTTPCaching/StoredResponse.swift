@@ -19,6 +19,18 @@ import VitrineCore
     public internal(set) var isInvalidated = false
     /// The request fields that the response depends on.
     var selecting: [SelectingField]
+    /// The redirects that led to the response; nil if there were none.
+    var redirection: Redirection?
+
+    /// Redirects between the requested URL and that of the response.
+    struct Redirection: Sendable, Hashable {
+        /// The digest of the response's URL, see ``SourceURL/digest``.
+        var target: String
+        /// The time since 1970 at which the first redirect stops being fresh; nil for never.
+        var freshUntil: Duration?
+        /// Whether one of them forbids its use when stale.
+        var forbidsStale = false
+    }
 
     init(
         status: Int, headers: HTTPHeaders, requestTime: Duration, responseTime: Duration, selecting: [SelectingField]
@@ -69,14 +81,17 @@ import VitrineCore
 }
 
 @_spi(HTTPCacheEngine) extension StoredResponse {
-    private static let version: UInt8 = 1
+    private static let version: UInt8 = 2
 
     /// Encodes the response for ``init(bytes:)``. Times have a precision of milliseconds.
     ///
-    /// Format 1:
+    /// Format 2, which differs from format 1 in the redirects. Format 1 is not read, because its validators may be
+    /// those of another URL:
     /// - the version, one byte;
-    /// - flags, one byte: 1 if the body length is known, 2 if the response is invalidated;
+    /// - flags, one byte: 1 if the body length is known, 2 if the response is invalidated, 4 if redirects led to it;
+    /// - in the same byte: 8 if the redirects have an end, 16 if one of them forbids its use when stale;
     /// - the status, both times in milliseconds, and the body length, if it is known;
+    /// - the target of the redirects and their end in milliseconds, if there are any;
     /// - the number of fields, then the name and value of each;
     /// - the number of selecting fields, then name, presence of a value, and value of each.
     ///
@@ -84,11 +99,19 @@ import VitrineCore
     public func bytes() -> [UInt8] {
         var writer = StoredResponseWriter()
         writer.bytes.append(StoredResponse.version)
-        writer.bytes.append((bodyLength == nil ? 0 : 1) | (isInvalidated ? 2 : 0))
+        var flags: UInt8 = (bodyLength == nil ? 0 : 1) | (isInvalidated ? 2 : 0)
+        if let redirection {
+            flags |= 4 | (redirection.freshUntil == nil ? 0 : 8) | (redirection.forbidsStale ? 16 : 0)
+        }
+        writer.bytes.append(flags)
         writer.number(UInt64(clamping: status))
         writer.number(UInt64(clamping: requestTime.wholeMilliseconds))
         writer.number(UInt64(clamping: responseTime.wholeMilliseconds))
         if let bodyLength { writer.number(UInt64(clamping: bodyLength)) }
+        if let redirection {
+            writer.text(redirection.target)
+            if let end = redirection.freshUntil { writer.number(UInt64(clamping: end.wholeMilliseconds)) }
+        }
         writer.number(UInt64(headers.fields.count))
         for field in headers.fields {
             writer.text(field.name)
@@ -113,10 +136,16 @@ import VitrineCore
         guard version == StoredResponse.version else { throw .unknownVersion(version) }
         let flags = try reader.byte()
         let status = try reader.number()
-        guard flags & ~3 == 0, (100...999).contains(status) else { throw .damaged }
+        guard flags & ~31 == 0, flags & 4 != 0 || flags & 24 == 0, (100...999).contains(status) else { throw .damaged }
         let requestTime = try reader.time()
         let responseTime = try reader.time()
         let length = flags & 1 == 0 ? nil : try reader.number()
+        var redirection: Redirection?
+        if flags & 4 != 0 {
+            redirection = Redirection(
+                target: try reader.text(), freshUntil: flags & 8 == 0 ? nil : try reader.time(),
+                forbidsStale: flags & 16 != 0)
+        }
         var fields: [HTTPHeaders.Field] = []
         for _ in 0..<(try reader.count(ofAtLeast: 2)) {
             fields.append(HTTPHeaders.Field(name: try reader.text(), value: try reader.text()))
@@ -137,6 +166,7 @@ import VitrineCore
             self.bodyLength = bodyLength
         }
         isInvalidated = flags & 2 != 0
+        self.redirection = redirection
     }
 }
 

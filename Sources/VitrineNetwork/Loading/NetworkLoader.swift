@@ -19,6 +19,10 @@ import VitrineCore
 /// an error throws before its body is read.
 public final class NetworkLoader: Sendable {
     let configuration: Configuration
+    /// For whom the loader acts, as a part of keys; see ``Configuration/identity``.
+    let party: String?
+    /// The restrictions of the policy, as a part of keys.
+    let restrictions: String?
     private let http: any HTTPTransport
     private let handlers: Locked<[String: any HTTPTransport]>
     let wallClock: WallClock
@@ -48,6 +52,8 @@ public final class NetworkLoader: Sendable {
     ) {
         self.http = http
         self.configuration = configuration
+        party = Self.party(of: configuration)
+        restrictions = configuration.policy.restrictions
         self.wallClock = wallClock
         handlers = Locked(["file": FileLoader(), "data": InlineDataLoader()])
         let gate = HostGate(clock)
@@ -81,6 +87,12 @@ public final class NetworkLoader: Sendable {
         let scheme = scheme.lowercased()
         precondition(scheme != "http" && scheme != "https", "The transport for HTTP is an argument of the initializer.")
         handlers.withLock { $0[scheme] = loader }
+    }
+
+    /// Returns the transport of a scheme, in any case; nil if there is none.
+    func transport(forScheme scheme: String?) -> (any HTTPTransport)? {
+        let scheme = (scheme ?? "").lowercased()
+        return scheme == "http" || scheme == "https" ? http : handlers.withLock { $0[scheme] }
     }
 
     /// Loads a request and returns as soon as the head of the response has been received.
@@ -126,7 +138,7 @@ public final class NetworkLoader: Sendable {
         guard let handler = handlers.withLock({ $0[scheme] }) else {
             throw .unsupportedScheme(url: String(url.prefix(64)), scheme: scheme)
         }
-        let response = try await handler.load(request)
+        let response = try Self.checked(try await handler.load(request), to: request)
         if checks == .everything,
             let failure = ResponseCheck.failure(response.head, to: request, policy: configuration.policy)
         {
@@ -195,13 +207,16 @@ public final class NetworkLoader: Sendable {
             let url = walk.url
             if let violation = violation(at: url, walk.request) { throw .refused(url: url.text, violation) }
             if url.origin != first.origin { try await pass(url.origin, url) }
-            let response = try await send(walk.request, allowing: walk.filter)
+            var response = try await send(walk.request, allowing: walk.filter)
             if let answer = try await authenticated(walk, response.head) {
                 await response.body.discard()
                 walk.answer(with: answer)
             } else if try walk.follow(response.head) {
                 await response.body.discard()
             } else {
+                response.redirects = walk.redirects
+                response.answersConditions = walk.sendsConditions
+                response.head.answersCredentials = walk.request.headers.contains("Authorization")
                 return (response, url)
             }
         }
@@ -210,8 +225,30 @@ public final class NetworkLoader: Sendable {
     private func send(
         _ request: HTTPRequest, allowing filter: ConnectFilter?
     ) async throws(NetworkError) -> HTTPResponse {
-        guard let http = http as? any FilteringTransport else { return try await http.load(request) }
-        return try await http.load(request, allowing: filter)
+        guard let http = http as? any FilteringTransport else {
+            return try Self.checked(try await http.load(request), to: request)
+        }
+        return try Self.checked(try await http.load(request, allowing: filter), to: request)
+    }
+
+    /// Returns a response of any transport with a body that is checked: without content codings, of the declared
+    /// length, and within the limit.
+    private static func checked(
+        _ response: HTTPResponse, to request: HTTPRequest
+    ) throws(NetworkError) -> HTTPResponse {
+        var response = response
+        let url = SourceURL.withoutCredentials(request.url.absoluteString)
+        response.head.nameStatusOfPart()
+        #if os(Linux)
+        let isDecoded = request.acceptsCompression && request.range == nil && !request.headers.contains("Range")
+        if isDecoded, let decoded = try response.decoded(as: request, at: url) { response = decoded }
+        #endif
+        let head = response.head
+        let hasBody = request.method != "HEAD" && head.status != 304 && !head.isWithoutContent
+        // A transfer coding goes before the length (RFC 9112, section 6.3).
+        let declared = hasBody && !head.headers.contains("Transfer-Encoding") ? head.contentLength : nil
+        response.body = response.body.measured(by: declared, upTo: request.maximumBodySize, at: url)
+        return response
     }
 
     private func violation(at url: SourceURL, _ request: HTTPRequest) -> PolicyViolation? {
@@ -225,9 +262,7 @@ public final class NetworkLoader: Sendable {
     /// Returns the request with the configured fields and the credentials of its URL, changed by the modifiers.
     private func prepared(_ request: HTTPRequest, _ url: SourceURL) async throws(NetworkError) -> HTTPRequest {
         var request = request
-        for field in configuration.headers.fields where !request.headers.contains(field.name) {
-            request.headers.append(field.name, field.value)
-        }
+        request.headers = fields(of: request)
         if let credentials = url.credentials, !request.headers.contains("Authorization") {
             guard let bytes = PercentEncoding.decode(credentials.utf8) else {
                 throw .invalidURL(url: url.text, reason: "its user name or password is not percent-encoded correctly")
@@ -265,6 +300,13 @@ extension NetworkLoader {
         public var policy = URLAccessPolicy.userInitiated
         /// The retry policy.
         public var retries = RetryPolicy()
+        /// Names the user or session that the loader acts for, as a part of cache keys and part files. Loaders with
+        /// different identities never share a value or a transfer. It is stored as a digest only.
+        ///
+        /// Set it if the loader has ``modifiers`` or ``authentication``, for example to the user's number. The default
+        /// is nil. A loader with modifiers or authentication then shares with no other loader, and the next process
+        /// does not find its values. Without them, the loader's ``headers`` distinguish it.
+        public var identity: String?
         /// Header fields of every request that does not set them itself.
         public var headers = HTTPHeaders()
         /// Closures that change a request before it is sent and before each retry, in order. They are not called for

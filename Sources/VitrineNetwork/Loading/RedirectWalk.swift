@@ -14,7 +14,12 @@ struct RedirectWalk {
     /// Whether the current origin has received an authenticated request.
     private(set) var hasAnswered = false
 
+    /// The redirects that were followed, in order.
+    private(set) var redirects: [HTTPResponseHead] = []
+
     private let configuration: NetworkLoader.Configuration
+    /// The conditions of the request, which belong to one URL.
+    private let conditions: [HTTPHeaders.Field]
     private var hops = 0
     private var visited: Set<String>
     /// Whether an earlier hop was at a public address.
@@ -24,8 +29,25 @@ struct RedirectWalk {
         self.url = url
         self.request = request
         self.configuration = configuration
+        conditions = request.headers.fields.filter { Self.isCondition($0) }
         visited = [request.method + " " + url.text]
+        placeConditions()
     }
+
+    /// Sends the conditions if they belong to the current URL.
+    private mutating func placeConditions() {
+        guard let target = request.conditionalTarget else { return }
+        request.headers.removeAll { Self.isCondition($0) }
+        guard url.digest == target else { return }
+        for field in conditions { request.headers.append(field.name, field.value) }
+    }
+
+    private static func isCondition(_ field: HTTPHeaders.Field) -> Bool {
+        field.isNamed("If-None-Match") || field.isNamed("If-Modified-Since")
+    }
+
+    /// Whether conditions are sent to the current URL.
+    var sendsConditions: Bool { request.headers.fields.contains { Self.isCondition($0) } }
 
     /// Decides about addresses before the transport connects; nil if all are permitted.
     var filter: ConnectFilter? {
@@ -79,6 +101,8 @@ struct RedirectWalk {
         if target.origin != url.origin { leaveSite() }
         request.url = next
         url = target
+        redirects.append(head)
+        placeConditions()
         return true
     }
 

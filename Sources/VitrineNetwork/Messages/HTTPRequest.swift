@@ -56,6 +56,10 @@ public struct HTTPRequest: Sendable {
     /// Whether to prefer HTTP/1.1, which transfers large bodies faster than HTTP/2. The default is false.
     package var prefersHTTP1 = false
 
+    /// The digest of the URL whose stored response the conditions in ``headers`` are about. They are sent to this URL
+    /// alone, because two URLs may have the same entity tag. nil, the default, sends them to all.
+    package var conditionalTarget: String?
+
     /// Creates a request.
     ///
     /// - Parameters:

@@ -10,7 +10,11 @@ public struct HTTPResponse: Sendable {
     /// The status and the header fields.
     public var head: HTTPResponseHead
     /// The body. It can be read once.
-    public let body: ResponseBody
+    public internal(set) var body: ResponseBody
+    /// The heads of the redirects that led to the response, in order.
+    package var redirects: [HTTPResponseHead] = []
+    /// Whether conditions were sent to the server of the response: false if they belong to another URL.
+    package var answersConditions = true
 
     /// Creates a response, for a ``HTTPTransport`` of your own.
     ///
@@ -45,6 +49,8 @@ public struct HTTPResponseHead: Sendable, Hashable {
     package var remoteAddress: String?
     /// Whether a proxy made the connection, so that ``remoteAddress`` is the address of the proxy.
     package var isProxied = false
+    /// Whether the request had credentials, from any part of the loader.
+    package var answersCredentials = false
     /// The content coding that the transport has decoded, for example `gzip`; nil if the body is as it was sent.
     package var decodedFrom: String?
 
@@ -90,6 +96,18 @@ public struct HTTPResponseHead: Sendable, Hashable {
     func checkLength(_ limit: ByteCount, of method: String, at url: String) throws(NetworkError) {
         guard let contentLength, contentLength > limit.bytes, method != "HEAD" else { return }
         throw .bodyTooLarge(url: url, limit: limit)
+    }
+
+    /// Makes the status of a response 206 if it declares itself a part of the body.
+    ///
+    /// Some servers send parts with status 200. Such a part is never the whole. A part that is the whole stays 200.
+    mutating func nameStatusOfPart() {
+        guard status == 200, let part = headers.contentRange else { return }
+        if part.range.lowerBound == 0, part.range.upperBound == part.total {
+            headers.remove("Content-Range")
+        } else {
+            status = 206
+        }
     }
 
     /// The media type in lowercase without parameters, such as `image/jpeg`; nil if the field is missing.

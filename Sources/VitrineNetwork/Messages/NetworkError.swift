@@ -137,9 +137,10 @@ extension NetworkError: LocalizedError, CustomStringConvertible {
         }
     }
 
-    /// The error as a sentence, with advice where there is any.
+    /// The error as a sentence, with advice where there is any. It names at most 200 characters of the URL.
     public var description: String {
-        switch self {
+        let url = Self.shown(url)
+        return switch self {
         case .file(let error): error.description
         case .cancelled: "Loading \(url) was cancelled."
         case .invalidURL: "\(url) cannot be loaded: \(reason). Correct the URL."
@@ -150,6 +151,13 @@ extension NetworkError: LocalizedError, CustomStringConvertible {
         default: "\(url) could not be loaded: \(reason)."
         }
     }
+
+    /// Returns a URL for messages, of which some contain a whole picture.
+    package static func shown(_ url: String) -> String {
+        url.utf8.count <= longestShown ? url : url.prefix(longestShown - 1) + "…"
+    }
+
+    private static let longestShown = 200
 }
 
 extension NetworkError {

@@ -11,7 +11,7 @@ public import VitrineCore
 ///
 /// A body that ends early throws ``NetworkError/truncated(url:received:reason:)``; it is never a short success.
 public struct ResponseBody: AsyncSequence, Sendable {
-    private let source: any BodySource
+    let source: any BodySource
     /// The bytes of the body as the server announced them. It may have lied.
     private let announced: Int?
     /// The most bytes to reserve for an announced length.
@@ -92,6 +92,16 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// Returns a body that reports its progress as it is read.
     package func counted(by progress: TransferProgress) -> ResponseBody {
         ResponseBody(CountedBody(source, progress), announced: announced)
+    }
+
+    /// Returns a body that fails if it does not have the length that its header declares, or exceeds a limit.
+    ///
+    /// - Parameters:
+    ///   - length: The declared length; nil if it is not known.
+    ///   - limit: The most bytes.
+    ///   - url: The URL in errors.
+    func measured(by length: Int?, upTo limit: ByteCount, at url: String) -> ResponseBody {
+        ResponseBody(MeasuredBody(source, length, limit, url), announced: announced ?? length)
     }
 
     /// Returns a body whose bytes are copied as they are read.
@@ -243,6 +253,61 @@ private final class CountedBody: BodySource {
                 step.isComplete = true
             }
         }
+    }
+
+    func cancel() { body.cancel() }
+}
+
+/// A body whose length is compared with the declared one, for any transport.
+private final class MeasuredBody: BodySource {
+    let url: String
+    private let body: any BodySource
+    private let length: Int?
+    private let limit: ByteCount
+    private let received = Locked(0)
+
+    init(_ body: any BodySource, _ length: Int?, _ limit: ByteCount, _ url: String) {
+        (self.body, self.length, self.limit, self.url) = (body, length, limit, url)
+    }
+
+    func next() async throws(NetworkError) -> [UInt8]? { try await next(reusing: []) }
+
+    func next(reusing spare: consuming [UInt8]) async throws(NetworkError) -> [UInt8]? {
+        guard let chunk = try await body.next(reusing: spare) else {
+            try check(isAtEnd: true, adding: 0)
+            return nil
+        }
+        try check(isAtEnd: false, adding: chunk.count)
+        return chunk
+    }
+
+    func collect(upTo limit: ByteCount, expecting expected: Int) async throws(NetworkError) -> [UInt8] {
+        let rest = self.limit - ByteCount(received.withLock { $0 })
+        let bytes: [UInt8]
+        do throws(NetworkError) {
+            bytes = try await body.collect(upTo: min(limit, rest), expecting: expected)
+        } catch .bodyTooLarge {
+            throw .bodyTooLarge(url: url, limit: min(limit, self.limit))
+        }
+        try check(isAtEnd: true, adding: bytes.count)
+        return bytes
+    }
+
+    private func check(isAtEnd: Bool, adding count: Int) throws(NetworkError) {
+        let total = received.withLock { received in
+            received += count
+            return received
+        }
+        if let length, total > length {
+            cancel()
+            throw .invalidResponse(url: url, reason: "the body is longer than its declared length of \(length) bytes")
+        }
+        if total > limit.bytes {
+            cancel()
+            throw .bodyTooLarge(url: url, limit: limit)
+        }
+        guard isAtEnd, let length, total < length else { return }
+        throw .truncated(url: url, received: ByteCount(total), reason: "the header declares \(length) bytes")
     }
 
     func cancel() { body.cancel() }

@@ -62,7 +62,7 @@ public final class TransferProgress: AsyncSequence, Sendable, Broadcast {
     }
 
     /// Marks the transfer as finished, if it is not.
-    func end(isComplete: Bool) {
+    package func end(isComplete: Bool) {
         update { step in
             step.isFinished = true
             step.isComplete = isComplete

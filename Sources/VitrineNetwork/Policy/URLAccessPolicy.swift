@@ -23,7 +23,7 @@ public struct URLAccessPolicy: Sendable {
     /// The permitted ports, or nil for all.
     public var ports: Set<Int>?
     /// The accepted media types, such as `image/jpeg` or `image/*`, or nil for all. If set, a response without a media
-    /// type is refused.
+    /// type is refused, unless `*/*` is among them.
     public var contentTypes: [String]?
     /// Whether this computer and private networks may be connected to.
     ///
@@ -32,6 +32,8 @@ public struct URLAccessPolicy: Sendable {
     public var allowsPrivateAddresses: Bool
     /// The private addresses that may be connected to although ``allowsPrivateAddresses`` is false.
     @_spi(HTTPCacheEngine) public var privateExceptions: PrivateAddresses = []
+    /// Decides about each URL in its normalized form, those of redirects included; nil to permit all.
+    @_spi(HTTPCacheEngine) public var permitsURL: (@Sendable (_ url: String) -> Bool)?
     /// Whether a public address may redirect to a private one.
     package var allowsRedirectsToPrivate = false
     /// Whether an `https` URL may redirect to an `http` URL.
@@ -95,11 +97,17 @@ public struct URLAccessPolicy: Sendable {
         }
     }
 
+    /// Returns the form of an HTTP URL that is checked and requested; nil for a URL that is never loaded.
+    ///
+    /// It has no credentials and no fragment, its scheme and host are in lowercase, and the scheme's own port is left
+    /// out.
+    @_spi(HTTPCacheEngine) public static func normalized(_ url: String) -> String? { try? SourceURL(url).text }
+
     // MARK: Checks
 
     /// Returns why an IP address may not be connected to; nil if it may.
     package func check(_ address: IPAddress) -> PolicyViolation? {
-        allowsPrivateAddresses || address.class == .public || privateExceptions.permit(address.class)
+        allowsPrivateAddresses || address.classes.allSatisfy { $0 == .public || privateExceptions.permit($0) }
             ? nil : .address(address.description)
     }
 
@@ -116,6 +124,7 @@ public struct URLAccessPolicy: Sendable {
         let name = url.host.text
         if let hosts, !hosts.contains(where: { Self.matches($0, name) }) { return .host(name) }
         if blockedHosts.contains(where: { Self.matches($0, name) }) { return .host(name) }
+        if let permitsURL, !permitsURL(url.text) { return .url }
         switch url.host {
         case .address(let address): return check(address)
         case .name(let name): return url.host.literal.flatMap { check($0) } == nil ? nil : .host(name)
@@ -138,15 +147,36 @@ public struct URLAccessPolicy: Sendable {
         contentTypes.map { Self.accepts(contentType: contentType, among: $0) } ?? true
     }
 
-    /// Returns whether a media type matches one of several patterns such as `image/jpeg` or `image/*`.
+    /// Returns whether a media type matches one of several patterns such as `image/jpeg` or `image/*`. A missing type
+    /// matches `*/*`.
     static func accepts(contentType: String?, among patterns: [String]) -> Bool {
-        guard let contentType = contentType?.lowercased() else { return false }
+        guard let contentType = contentType?.lowercased() else { return patterns.contains("*/*") }
         return patterns.contains { pattern in
             let pattern = pattern.lowercased()
             if pattern == "*/*" || pattern == contentType { return true }
             return pattern.hasSuffix("/*") && contentType.hasPrefix(pattern.dropLast())
         }
     }
+
+    /// Returns whether a media type says nothing about the content.
+    ///
+    /// Missing, malformed and private types say nothing. The same applies to the unknown types of the WHATWG standard for
+    /// MIME sniffing, and to the types that servers send for unknown files.
+    static func saysNothing(contentType: String?) -> Bool {
+        guard let type = contentType?.lowercased() else { return true }
+        let parts = type.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts.allSatisfy({ HTTPSyntax.isToken(String($0)) }) else { return true }
+        switch (parts[0], parts[1]) {
+        case ("text", "plain"), ("application", "octet-stream"), ("application", "unknown"): return true
+        case ("application", let name): return name.hasPrefix("x-") && !name.contains("script")
+        default: return !topLevelTypes.contains(parts[0])
+        }
+    }
+
+    /// The top-level media types that IANA registers.
+    private static let topLevelTypes: Set<Substring> = [
+        "application", "audio", "example", "font", "haptics", "image", "message", "model", "multipart", "text", "video",
+    ]
 
     private static func matches(_ pattern: String, _ host: String) -> Bool {
         let pattern = pattern.lowercased()
@@ -163,6 +193,8 @@ package enum PolicyViolation: Error, Sendable, Hashable {
     case host(String)
     /// The port is not permitted.
     case port(Int)
+    /// The URL is not permitted.
+    case url
     /// The URL contains a user name or password.
     case userInformation
     /// The IP address is not public.
@@ -182,6 +214,7 @@ extension PolicyViolation: CustomStringConvertible {
         case .scheme(let scheme): "the scheme \(scheme) is not permitted"
         case .host(let host): "the host \(host) is not permitted"
         case .port(let port): "the port \(port) is not permitted"
+        case .url: "its address is not permitted"
         case .userInformation: "the URL contains a user name or password"
         case .address(let address): "the address \(address) is not public"
         case .redirectToPrivate(let address): "a public address redirects to the private address \(address)"

@@ -131,6 +131,7 @@ final class WatchedFetcher<Value: CacheableValue>: Fetcher {
     let storesOriginal: Bool
     let levels: CacheLevels
     let revalidates: Bool
+    let bounds: String
     private let base: any Fetcher<Value>
     private let willAsk: @Sendable (WatchedFetcher) -> Void
     private let hasAnswered: @Sendable (WatchedFetcher) -> Void
@@ -147,6 +148,7 @@ final class WatchedFetcher<Value: CacheableValue>: Fetcher {
         storesOriginal = base.storesOriginal
         levels = base.levels
         revalidates = base.revalidates
+        bounds = base.bounds
     }
 
     /// Makes further fetches return the stored result.
@@ -178,7 +180,7 @@ extension FetchResult {
     /// Returns whether the result fits a context: results that refer to the stored entry need one.
     fileprivate func fits(_ context: FetchContext) -> Bool {
         switch content {
-        case .value, .bytes, .both: true
+        case .value, .bytes, .both, .gone: true
         case .unchanged, .stale: context.stored != nil && !context.isRefresh
         }
     }

@@ -98,9 +98,8 @@ extension NetworkLoader {
     private func open(
         _ request: HTTPRequest, _ path: String, _ options: DownloadOptions, _ executor: BlockingExecutor
     ) async throws(NetworkError) -> (PartialFile, target: String) {
-        let resource = options.identity ?? SourceURL.withoutCredentials(HTTPCache.identity(of: request.url))
-        // A part that came from a refused address is not resumed.
-        let identity = configuration.policy.fence.map { resource + "\n" + $0 } ?? resource
+        // A part of another user, or from a refused address, is not resumed.
+        let identity = LoadIdentity(request, id: options.identity, by: self).key.identity
         let opened = try await executor.onFiles { () throws(FileError) in
             try Self.open(path, identity, options)
         }

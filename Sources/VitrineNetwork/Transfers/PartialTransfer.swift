@@ -119,6 +119,9 @@ struct PartialTransfer {
             dated.response.body.cancel()
             overlap = Self.longestOverlap
             return .again
+        case .restart where failure == nil && continuation.isContradicted(by: head):
+            let reason = "it has the same entity tag as the received part, but another length"
+            return try refuse(dated, .invalidResponse(url: url, reason: reason))
         case .restart:
             restarts += 1
             return try await begin(dated, failure)
@@ -281,6 +284,8 @@ package struct CompletedTransfer: Sendable {
     package let requestTime: Duration
     /// The time of its response, since 1970.
     package let responseTime: Duration
+    /// The redirects that led to its response.
+    let redirects: [HTTPResponseHead]
     /// The number of bytes that earlier transfers received.
     package let resumedLength: Int
     /// The number of restarts after a change of the source.
@@ -301,6 +306,7 @@ package struct CompletedTransfer: Sendable {
         head.headers.remove("Content-Range")
         if head.decodedFrom == nil { head.headers["Content-Length"] = String(length) }
         self.head = head
+        redirects = last.response.redirects
         (requestTime, responseTime) = (last.requestTime, last.responseTime)
         (self.resumedLength, self.restarts) = (resumedLength, restarts)
     }

@@ -96,10 +96,25 @@ package struct ResumableDownload: Sendable, Hashable {
             return .append(total: range.total ?? total)
         case 416:
             // RFC 9110, section 15.5.17: the field names the length of the whole.
-            let isWhole = overlap == 0 && total == length && headers["Content-Range"] == "bytes */\(length)"
+            let isNamed = overlap == 0 && headers["Content-Range"] == "bytes */\(length)"
+            // Without a known length, the response has to declare the version.
+            let isKnown = total == length || total == nil && isConfirmed(by: headers)
+            let isWhole = isNamed && isKnown && hasSameTag(headers)
             return isWhole ? .complete : .failed(discarding: true)
         default: return .failed(discarding: [404, 410].contains(status))
         }
+    }
+
+    /// Returns whether a response does not declare another version.
+    private func hasSameTag(_ headers: HTTPHeaders) -> Bool { headers["ETag"].map { $0 == tag } ?? true }
+
+    /// Returns whether a response to the request for the rest is the whole under the validator of the received part,
+    /// but of another length. One of them is a lie.
+    func isContradicted(by head: HTTPResponseHead) -> Bool {
+        guard let total, let length = head.contentLength, length != total, let tag, head.headers["ETag"] == tag,
+            validator == tag
+        else { return false }
+        return true
     }
 
     private func hasSameValidator(_ headers: HTTPHeaders) -> Bool {

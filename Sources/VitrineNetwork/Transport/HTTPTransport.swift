@@ -29,6 +29,15 @@ public protocol HTTPTransport: Sendable {
     ///
     /// - Throws: The reason why there is no response.
     func load(_ request: HTTPRequest) async throws(NetworkError) -> HTTPResponse
+
+    /// Distinguishes the answers of this transport from those of others, as a part of cache keys, for example if it
+    /// authenticates itself. nil, the default, if the answers depend on the request alone. It must not change.
+    var identity: String? { get }
+}
+
+extension HTTPTransport {
+    /// nil.
+    public var identity: String? { nil }
 }
 
 /// Decides whether an IP address may be connected to. It runs on the thread of the transport and must not block.

@@ -164,24 +164,26 @@ package struct InlineDataLoader: HTTPTransport {
 
     package func load(_ request: HTTPRequest) async throws(NetworkError) -> HTTPResponse {
         let text = request.url.absoluteString
-        let shown = String(text.prefix(64))
+        let shown = text.count > 64 ? text.prefix(64) + "…" : text
         let fragment = text.utf8.firstIndex(of: UInt8(ascii: "#")) ?? text.endIndex
         guard let comma = text.utf8.firstIndex(of: UInt8(ascii: ",")), comma < fragment,
             text.prefix(5).lowercased() == "data:"
         else { throw .invalidURL(url: shown, reason: "it has no comma before its data") }
         var parameters = text[text.utf8.index(text.startIndex, offsetBy: 5)..<comma].split(
             separator: ";", omittingEmptySubsequences: false)
-        let isBase64 = parameters.count > 1 && parameters.last?.lowercased() == "base64"
+        // Browsers permit spaces around the word.
+        let last = parameters.last.map { $0.replacing("%20", with: "").filter { $0 != " " }.lowercased() }
+        let isBase64 = parameters.count > 1 && last == "base64"
         if isBase64 { parameters.removeLast() }
         let data = text.utf8[text.utf8.index(after: comma)..<fragment]
         guard data.count / 4 * 3 <= request.maximumBodySize.bytes || !isBase64,
             var bytes = PercentEncoding.decode(data)
         else { throw .invalidURL(url: shown, reason: "its data are too long or not encoded correctly") }
         if isBase64 {
-            guard let decoded = Data(base64Encoded: Data(bytes)) else {
+            guard let decoded = Self.decodedBase64(bytes) else {
                 throw .invalidURL(url: shown, reason: "its data are not base64")
             }
-            bytes = Array(decoded)
+            bytes = decoded
         }
         guard bytes.count <= request.maximumBodySize.bytes else {
             throw .bodyTooLarge(url: shown, limit: request.maximumBodySize)
@@ -193,5 +195,17 @@ package struct InlineDataLoader: HTTPTransport {
         ]
         let head = HTTPResponseHead(status: 200, headers: headers, url: request.url, version: .none)
         return HTTPResponse(head: head, body: ResponseBody(request.method == "HEAD" ? [] : bytes))
+    }
+
+    /// Decodes base64 as browsers do: white space is ignored and padding may be missing (WHATWG Infra,
+    /// "forgiving-base64 decode").
+    private static func decodedBase64(_ bytes: [UInt8]) -> [UInt8]? {
+        var text = bytes.filter { !($0 == 0x20 || (0x09...0x0D).contains($0) && $0 != 0x0B) }
+        if text.count % 4 == 0 {
+            for _ in 0..<2 where text.last == UInt8(ascii: "=") { text.removeLast() }
+        }
+        guard text.count % 4 != 1, !text.contains(UInt8(ascii: "=")) else { return nil }
+        text += [UInt8](repeating: UInt8(ascii: "="), count: (4 - text.count % 4) % 4)
+        return Data(base64Encoded: Data(text)).map(Array.init)
     }
 }

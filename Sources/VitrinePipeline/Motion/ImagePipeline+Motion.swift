@@ -21,7 +21,8 @@ extension ImagePipeline {
         if stillSources.contains(identity) { return nil }
         let source: any ImageSource
         if let remote = request.source as? any RemoteImageSource {
-            source = try await remote.load(beginLoad(priority: PrioritySource(request.priority))).source
+            let context = beginLoad(levels: request.cacheLevels, priority: PrioritySource(request.priority))
+            source = try await remote.load(context).source
         } else {
             source = request.source
         }
@@ -165,10 +166,16 @@ private struct PreviewFetcher: Fetcher {
     let key: CacheKey
     let name: String
 
+    var bounds: String {
+        let bounds = (request.source as? any RemoteImageSource)?.bounds ?? ""
+        return request.cacheLevels.isDisjoint(with: .readOnly) ? "refresh " + bounds : bounds
+    }
+
     func fetch(_ context: FetchContext) async throws -> FetchResult<Data> {
         var (source, lifetime) = (request.source, ResultLifetime.unlimited)
         if let remote = source as? any RemoteImageSource {
-            let loaded = try await remote.load(pipeline.beginLoad(priority: context.priority))
+            let loaded = try await remote.load(
+                pipeline.beginLoad(levels: request.cacheLevels, priority: context.priority))
             (source, lifetime) = (loaded.source, loaded.lifetime)
         }
         let bytes = try await pipeline.makePreview(request, of: source, name: name, priority: context.priority)

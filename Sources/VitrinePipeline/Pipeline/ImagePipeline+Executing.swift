@@ -74,8 +74,9 @@ extension ImagePipeline {
     private func makeLoaded(_ work: Work) -> Results {
         guard let remote = work.source as? any RemoteImageSource else { return make(work) }
         do {
-            let context = beginLoad(priority: work.slot.priority)
+            let context = beginLoad(ofBatch: work.batch, priority: work.slot.priority)
             let content = try remote.loadBlocking(context, cancellation: work.cancellation)
+            if context.isRefresh { waitFor { await self.removeResults(of: work.identity) } }
             var work = work
             (work.source, work.loaded) = (content.source, content)
             return make(work)

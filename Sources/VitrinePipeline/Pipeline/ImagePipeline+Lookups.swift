@@ -18,7 +18,7 @@ extension ImagePipeline {
     func beginLookup(_ id: Int, _ slot: QueueSlot) {
         guard let plan = plan(for: id) else { return }
         let hasDerivedSizes = !derivedSizes.candidates(for: plan.spec, of: plan.identity).known.isEmpty
-        guard plan.options.contains(.disk) || hasDerivedSizes || configuration.externalThumbnails != nil else {
+        guard plan.options.contains(.readDisk) || hasDerivedSizes || configuration.externalThumbnails != nil else {
             return proceed(id)
         }
         slot.enqueue(on: lookups) { [self] in
@@ -55,10 +55,10 @@ extension ImagePipeline {
 
     /// The cached image, or one derived from a larger cached image, and how long it may be kept.
     func find(_ plan: Plan) async -> (made: Made, lifetime: ResultLifetime)? {
-        if plan.options.contains(.memory), let image = cache[plan.key] {
+        if plan.options.contains(.readMemory), let image = cache[plan.key] {
             return (Made(image: image, origin: .memory), lifetimeInMemory(of: plan.key, plan.source))
         }
-        if plan.options.contains(.disk) {
+        if plan.options.contains(.readDisk) {
             if plan.wantsImage {
                 if let image = await fromDisk(plan.key, plan.options) {
                     derivedSizes.add(plan.spec, of: plan.identity)
@@ -96,7 +96,7 @@ extension ImagePipeline {
     /// An image on disk. One that is damaged was removed, and is made again.
     private func fromDisk(_ key: CacheKey, _ options: CacheLevels) async -> Image? {
         var levels: CacheLevels = .readDisk
-        if options.contains(.memory) { levels.insert(.writeMemory) }
+        if options.contains(.writeMemory) { levels.insert(.writeMemory) }
         return try? await cache.value(forKey: key, depth: .disk, levels: levels)
     }
 
@@ -106,7 +106,7 @@ extension ImagePipeline {
     private func fromDerived(_ plan: Plan) async -> (image: Image, lifetime: ResultLifetime)? {
         let (known, possible) = derivedSizes.candidates(for: plan.spec, of: plan.identity)
         if let found = derivedInMemory(plan.spec, plan.identity, known, plan.source, plan.options) { return found }
-        guard plan.options.contains(.disk) else { return nil }
+        guard plan.options.contains(.readDisk) else { return nil }
         for spec in known + possible {
             let key = spec.key(for: plan.identity)
             guard let larger = await fromDisk(key, .disk), let image = try? plan.spec.reduced(larger) else { continue }
@@ -123,7 +123,7 @@ extension ImagePipeline {
         _ spec: ResultSpec, _ identity: CacheKey, _ known: [ResultSpec], _ source: any ImageSource,
         _ options: CacheLevels
     ) -> (image: Image, lifetime: ResultLifetime)? {
-        guard options.contains(.memory) else { return nil }
+        guard options.contains(.readMemory) else { return nil }
         for other in known {
             let key = other.key(for: identity)
             guard let larger = cache[key] else { continue }
@@ -141,11 +141,11 @@ extension ImagePipeline {
         guard !lifetime.isOver(at: now) else { return }
         derivedSizes.add(plan.spec, of: plan.identity)
         var levels: CacheLevels = []
-        if plan.options.contains(.disk) {
+        if plan.options.contains(.writeDisk) {
             levels = .writeDisk
             // What may not be written is removed by the cache; for a prefetched one that is in memory there is no need.
-            if plan.options.contains(.memory) || cache[plan.key] != nil { levels.insert(.writeMemory) }
-        } else if plan.options.contains(.memory) {
+            if plan.options.contains(.writeMemory) || cache[plan.key] != nil { levels.insert(.writeMemory) }
+        } else if plan.options.contains(.writeMemory) {
             levels = .writeMemory
         }
         levels.formIntersection(lifetime.levels)
@@ -162,7 +162,8 @@ extension ImagePipeline {
     /// Returns the image of a request if it is in memory.
     ///
     /// - Returns: nil also if the identity of the source has to be looked up first and the caller is on the main actor
-    ///   or in a task, where nothing may block; see ``ImageSource/knownIdentity``.
+    ///   or in a task, where nothing may block; see ``ImageSource/knownIdentity``. The bindings of VitrineViews show
+    ///   the image of a file as it was at the last look, until a new look has confirmed or replaced it.
     public func cachedImage(for request: ImageRequest) -> Image? {
         let known = request.source.knownIdentity ?? (CallingThread.mayBlock ? try? request.source.identity() : nil)
         return known.flatMap { memoryHit(request, request.spec.key(for: $0)) }
@@ -174,6 +175,15 @@ extension ImagePipeline {
         return memoryHit(request, key)
     }
 
+    /// Returns the image of a request that memory has for its file as it was at the last look. Never blocks.
+    ///
+    /// The file may have changed since: show the image, and start the request, which verifies it.
+    package func rememberedImage(for request: ImageRequest) -> Image? {
+        guard let source = request.source as? any FileBackedSource, let identity = try? source.identity(.remembered)
+        else { return nil }
+        return memoryHit(request, request.spec.key(for: identity))
+    }
+
     /// Returns whether the image of a request is in memory or on disk, on a level that the request and the pipeline
     /// use.
     ///
@@ -183,12 +193,14 @@ extension ImagePipeline {
     public func contains(_ request: ImageRequest, at level: CacheLevel = .source) async -> Bool {
         guard let identity = try? await identity(of: request.source) else { return false }
         let key = request.spec.key(for: identity)
-        if level != .disk, configuration.usesMemoryCache, request.cacheLevels.contains(.memory),
+        if level != .disk, configuration.usesMemoryCache, request.cacheLevels.contains(.readMemory),
             await cache.contains(key, at: .memory)
         {
             return true
         }
-        guard level != .memory, configuration.usesDiskCache, request.cacheLevels.contains(.disk) else { return false }
+        guard level != .memory, configuration.usesDiskCache, request.cacheLevels.contains(.readDisk) else {
+            return false
+        }
         return await isOnDisk(key)
     }
 
@@ -288,6 +300,17 @@ final class DerivedSizeIndex: Sendable {
                 .sorted { $0.size.longestSide < $1.size.longestSide }
         }
         return (useful(specs), useful(recent.filter { !specs.contains($0) }))
+    }
+
+    /// Forgets a source.
+    ///
+    /// - Returns: The rules of its images that may exist.
+    func remove(_ identity: CacheKey) -> [ResultSpec] {
+        state.withLock { state in
+            let specs = (state.specs.removeValue(forKey: identity) ?? [])
+                + (state.older.removeValue(forKey: identity) ?? [])
+            return specs + state.recent.filter { !specs.contains($0) }
+        }
     }
 
     /// Forgets everything: the caches were cleared.

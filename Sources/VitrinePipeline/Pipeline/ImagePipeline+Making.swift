@@ -1,3 +1,4 @@
+import VitrineCache
 import VitrineCore
 import VitrineImaging
 
@@ -18,23 +19,38 @@ extension ImagePipeline {
             // The image itself follows soon: bytes that no preview was made of are not worth one.
             defer { arriving?.bytes.end() }
             do {
-                var context = beginLoad(priority: batch.slot.priority)
+                var context = beginLoad(ofBatch: id, priority: batch.slot.priority)
                 context.arriving = arriving?.bytes
                 let loaded = try await remote.load(context)
                 noteMotion(of: loaded.source, batch.identity)
+                if context.isRefresh { await removeResults(of: batch.identity) }
                 guard change({ scheduler, _ in scheduler.setLoaded(loaded, ofBatch: id) }) else { return }
                 batch.slot.enqueue(on: making) { [self] in start(id, batch, loaded.source) }
             } catch {
+                if ImagePipelineError(thrown: error, source: "").isGone { await removeResults(of: batch.identity) }
                 fail(id) { ImagePipelineError(thrown: error, source: $0) }
             }
         }
         batch.cancellation.onCancel { task.cancel() }
     }
 
-    /// Counts a load of a remote source's content, which is to use the pipeline's cache of original bytes.
-    func beginLoad(priority: PrioritySource) -> SourceLoadContext {
+    /// Counts a load of a remote source's content for a batch.
+    func beginLoad(ofBatch id: Int, priority: PrioritySource) -> SourceLoadContext {
+        beginLoad(levels: state.withLock { $0.scheduler.levels(ofBatch: id) }, priority: priority)
+    }
+
+    /// Counts a load of a remote source's content. It uses the pipeline's cache of original bytes, as far as requests
+    /// with these levels may read or write.
+    func beginLoad(levels: CacheLevels, priority: PrioritySource) -> SourceLoadContext {
         state.withLock { $0.statistics.loads += 1 }
-        return SourceLoadContext(priority: priority, originals: originals)
+        return SourceLoadContext(
+            priority: priority, originals: levels.isEmpty ? nil : originals,
+            isRefresh: levels.isDisjoint(with: .readOnly))
+    }
+
+    /// Removes the known results of a source whose content was loaded anew or is gone.
+    func removeResults(of identity: CacheKey) async {
+        for spec in derivedSizes.remove(identity) { await cache.remove(spec.key(for: identity)) }
     }
 
     /// Makes a call that has a place.

@@ -17,6 +17,7 @@ extension ImagePipeline {
 
     /// Requests the identity of the source, on a thread that may block.
     private func identify(_ task: ImageTask) {
+        task.becomeToldLater()
         let slot = QueueSlot(PrioritySource(task.priority))
         let id = state.withLock { state in
             let id = state.scheduler.newID()
@@ -72,6 +73,7 @@ extension ImagePipeline {
         let key = spec.key(for: identity)
         if let image = memoryHit(task.request, key) { return task.finish(.success(image), from: .memory) }
         if let error = task.request.invalidity(identity) { return task.finish(.failure(error)) }
+        task.becomeToldLater()
         makeWantedPlaceholder(of: task, identity)
         join(task, task.request.source, identity, spec, key)
         // It may have been cancelled before it had joined.
@@ -80,7 +82,7 @@ extension ImagePipeline {
 
     /// The image in memory under the key of a request, if the request and the pipeline may use that.
     func memoryHit(_ request: ImageRequest, _ key: CacheKey) -> Image? {
-        guard configuration.usesMemoryCache, request.cacheLevels.contains(.memory) else { return nil }
+        guard configuration.usesMemoryCache, request.cacheLevels.contains(.readMemory) else { return nil }
         return cache[key]
     }
 

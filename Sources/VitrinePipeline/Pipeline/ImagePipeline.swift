@@ -32,6 +32,7 @@ public import VitrineImaging
 /// ### Images
 /// - ``image(for:)``
 /// - ``start(_:)-(ImageRequest)``
+/// - ``start(_:size:)``
 /// - ``start(_:)-(ImageTaskSequence)``
 /// - ``cachedImage(for:)``
 /// ### Animations and previews
@@ -145,6 +146,15 @@ public final class ImagePipeline: Sendable {
         start(task)
         return task
     }
+
+    /// Starts a request for the image at a URL.
+    ///
+    /// - Parameters:
+    ///   - url: A picture, or a document or video for its first page or poster.
+    ///   - size: The size of the result. Default: that of the image.
+    /// - Returns: The task, as of ``start(_:)-(ImageRequest)``.
+    @discardableResult
+    public func start(_ url: URL, size: ImageResizer = .none) -> ImageTask { start(ImageRequest(url, size: size)) }
 
     /// Starts a task that was made before. Tasks that were started before, have ended, or belong to a group are ignored
     /// with a warning.

@@ -18,8 +18,29 @@ struct RequestScheduler {
         case running(Int)
     }
 
+    /// The identities of work that is shared.
+    struct Sharing {
+        /// Of the work for one image.
+        let image: CacheKey
+        /// Of a call of the source.
+        let source: CacheKey
+
+        /// Requests whose source has other bounds, and those that want a new load, have work of their own.
+        init(_ key: CacheKey, _ identity: CacheKey, _ source: any ImageSource, _ levels: CacheLevels) {
+            let bounds = (source as? any RemoteImageSource)?.bounds ?? ""
+            let isRefresh = levels.isDisjoint(with: .readOnly)
+            guard isRefresh || !bounds.isEmpty else {
+                (image, self.source) = (key, identity)
+                return
+            }
+            let reason = isRefresh ? "refresh" : "load"
+            (image, self.source) = (key.appending(reason, bounds), identity.appending(reason, bounds))
+        }
+    }
+
     struct Job {
         let key: CacheKey
+        let sharing: Sharing
         let identity: CacheKey
         let spec: ResultSpec
         let source: any ImageSource
@@ -44,6 +65,7 @@ struct RequestScheduler {
 
     struct Batch {
         let identity: CacheKey
+        let sharing: Sharing
         let source: any ImageSource
         /// The content of a remote source, once it is loaded.
         var loaded: LoadedSource?
@@ -94,7 +116,8 @@ struct RequestScheduler {
         _ subscriber: any JobSubscriber, _ source: any ImageSource, _ identity: CacheKey,
         _ spec: ResultSpec, _ key: CacheKey, _ effects: inout Effects
     ) -> (id: Int, newSlot: QueueSlot?) {
-        if let id = joinable[key] {
+        let sharing = Sharing(key, identity, source, subscriber.cacheLevels)
+        if let id = joinable[sharing.image] {
             jobs[id]?.subscribers.append(subscriber)
             places[ObjectIdentifier(subscriber)] = id
             if case .running? = jobs[id]?.stage { subscriber.markRunning() }
@@ -104,8 +127,9 @@ struct RequestScheduler {
         let id = newID()
         let slot = QueueSlot(PrioritySource(subscriber.priority))
         jobs[id] = Job(
-            key: key, identity: identity, spec: spec, source: source, subscribers: [subscriber], slot: slot)
-        joinable[key] = id
+            key: key, sharing: sharing, identity: identity, spec: spec, source: source, subscribers: [subscriber],
+            slot: slot)
+        joinable[sharing.image] = id
         places[ObjectIdentifier(subscriber)] = id
         return (id, slot)
     }
@@ -164,7 +188,7 @@ struct RequestScheduler {
         guard let job = jobs.removeValue(forKey: id) else { return }
         effects.released.append(job)
         if let previews = job.previews { effects.cancelledLoads.append(previews) }
-        joinable[job.key] = nil
+        joinable[job.sharing.image] = nil
         switch job.stage {
         case .lookingUp: break
         case .waiting(let batch), .running(let batch): leave(batch: batch, id, endsRunning: endsRunning, &effects)
@@ -177,7 +201,7 @@ struct RequestScheduler {
         guard batch.jobs.isEmpty else { return reprioritize(batch: id, &effects) }
         if !batch.isRunning {
             batches[id] = nil
-            waiting[batch.identity] = nil
+            waiting[batch.sharing.source] = nil
             effects.cancelled.append(batch.slot)
             effects.cancelledLoads.append(batch.cancellation)
             effects.released.append(batch)
@@ -245,17 +269,18 @@ struct RequestScheduler {
     /// - Returns: The batch if it is new and has to be enqueued.
     mutating func wait(_ id: Int, _ effects: inout Effects) -> (id: Int, batch: Batch)? {
         guard let job = jobs[id], case .lookingUp = job.stage else { return nil }
-        if let batch = waiting[job.identity] {
+        if let batch = waiting[job.sharing.source] {
             batches[batch]?.jobs.append(id)
             jobs[id]?.stage = .waiting(batch)
             reprioritize(batch: batch, &effects)
             return nil
         }
         let batch = Batch(
-            identity: job.identity, source: job.source, jobs: [id], slot: QueueSlot(PrioritySource(job.priority)))
+            identity: job.identity, sharing: job.sharing, source: job.source, jobs: [id],
+            slot: QueueSlot(PrioritySource(job.priority)))
         let batchID = newID()
         batches[batchID] = batch
-        waiting[job.identity] = batchID
+        waiting[job.sharing.source] = batchID
         jobs[id]?.stage = .waiting(batchID)
         return (batchID, batch)
     }
@@ -263,6 +288,11 @@ struct RequestScheduler {
     /// How much of the processor a batch may claim: the most that one of its requests says.
     func executionPriority(ofBatch id: Int) -> Priority {
         batches[id]?.jobs.compactMap { jobs[$0]?.executionPriority }.max() ?? .veryLow
+    }
+
+    /// The union of the levels of a batch's requests.
+    func levels(ofBatch id: Int) -> CacheLevels {
+        (batches[id]?.jobs ?? []).reduce([]) { $0.union(jobs[$1]?.options ?? []) }
     }
 
     /// Notes the content of a batch's remote source.
@@ -280,7 +310,7 @@ struct RequestScheduler {
     mutating func begin(batch id: Int) -> Work? {
         guard let batch = batches[id], !batch.isRunning else { return nil }
         batches[id]?.isRunning = true
-        waiting[batch.identity] = nil
+        waiting[batch.sharing.source] = nil
         return start(id, batch)
     }
 
@@ -293,7 +323,8 @@ struct RequestScheduler {
         case .waiting(let batch): leave(batch: batch, id, endsRunning: false, &effects)
         }
         var batch = Batch(
-            identity: job.identity, source: job.source, jobs: [id], slot: QueueSlot(PrioritySource(job.priority)))
+            identity: job.identity, sharing: job.sharing, source: job.source, jobs: [id],
+            slot: QueueSlot(PrioritySource(job.priority)))
         batch.isRunning = true
         let batchID = newID()
         batches[batchID] = batch
@@ -316,7 +347,7 @@ struct RequestScheduler {
     /// Ends a batch, whose jobs have ended.
     mutating func end(batch id: Int, _ effects: inout Effects) {
         guard let batch = batches.removeValue(forKey: id) else { return }
-        if !batch.isRunning { waiting[batch.identity] = nil }
+        if !batch.isRunning { waiting[batch.sharing.source] = nil }
         effects.released.append(batch)
     }
 

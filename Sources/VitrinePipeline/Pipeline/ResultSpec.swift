@@ -1,5 +1,6 @@
 import VitrineCore
 import VitrineImaging
+import VitrineNetwork
 
 /// The specification of a result, without its source: pixels, mode, upscaling and processors.
 struct ResultSpec: Hashable, Sendable {
@@ -60,6 +61,16 @@ extension ImagePipelineError {
         case is CancellationError: self = .cancelled(source: source)
         default: self = .underlying(source: source, error: error)
         }
+    }
+}
+
+extension ImagePipelineError {
+    /// Whether the server says that there is no such content any more.
+    var isGone: Bool {
+        guard case .underlying(_, let error as NetworkError) = self, case .status(_, let head) = error else {
+            return false
+        }
+        return head.status == 404 || head.status == 410
     }
 }
 

@@ -52,10 +52,14 @@ extension ObservedCache where Value == Image {
     ///
     /// - Parameters:
     ///   - cache: The cache that keeps the images.
-    ///   - options: How they are loaded. Unless it names content types, only `image/*` is accepted.
+    ///   - options: How they are loaded. Unless it names content types, only `image/*` and types that say nothing are
+    ///     accepted.
     public static func images(in cache: Cache<Image>, options: FetchOptions = .default) -> ObservedCache<Image> {
         var options = options
-        if options.contentTypes.isEmpty { options.contentTypes = ["image/*"] }
+        if options.contentTypes.isEmpty {
+            options.contentTypes = ["image/*"]
+            options.sniffsContent = true
+        }
         return ObservedCache<Image>(cache, options: options)
     }
 }

@@ -1,5 +1,6 @@
 import VitrineCore
 import VitrineImaging
+import VitrineNetwork
 
 /// An error of an ``ImagePipeline`` or a source. Each case names its source: a path, a URL, or a given name.
 public enum ImagePipelineError: Error, Sendable {
@@ -64,6 +65,7 @@ extension ImagePipelineError: CustomStringConvertible {
         case .tooManyAbandonedThreads(_, let count): "\(count) calls of sources have not come back; no further one is made"
         case .toolMissing(_, let name, let remedy): "\(name) is missing: \(remedy)"
         case .underlying(_, let error as ImageError): error.reason
+        case .underlying(_, let error as NetworkError): error.reason
         case .underlying(_, let error): "\(error)"
         }
     }

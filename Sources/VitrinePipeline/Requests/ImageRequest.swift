@@ -33,6 +33,9 @@ public struct ImageRequest: Sendable {
     /// the program. On Apple platforms it is a quality of service.
     public var executionPriority = Priority.low
     /// The levels of the pipeline's cache that it may use. Default: all.
+    ///
+    /// With `.writeOnly` a remote source is asked again, although a stored image or its original bytes are fresh, and
+    /// the answer replaces them. An empty set does the same and stores nothing.
     public var cacheLevels = CacheLevels.all
     /// Whether ``ImageTask/previews`` contain images of the bytes received so far, while a URL is transferred: the
     /// preview that a camera embeds, then the scans or rows of a JPEG. Default: false.
@@ -75,7 +78,7 @@ public struct ImageRequest: Sendable {
     /// The size in pixels; a side of -1 if it is not valid.
     package var pixelSize: PixelSize {
         func pixels(_ points: Int) -> Int {
-            let product = (Double(points) * size.scale).rounded(.up)
+            let product = PixelSize.pixels(Double(points), scale: size.scale)
             return product.isFinite ? Int(max(-1, min(product, 1e9))) : -1
         }
         return PixelSize(width: pixels(size.size.width), height: pixels(size.size.height))

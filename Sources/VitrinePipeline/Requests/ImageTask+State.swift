@@ -64,6 +64,10 @@ struct TaskProgress {
     /// Set by ``ImageTask/cancel()``: closures on their way to another thread are not called any more.
     var isSilenced = false
 
+    /// Whether the task waits for more than memory. Its closures are then never called within the call that adds them,
+    /// as that would depend on the speed of the disk.
+    var isToldLater = false
+
     /// Set from enqueueing to the end.
     var pipeline: ImagePipeline?
     /// Whether a group says when it is enqueued.
@@ -141,6 +145,10 @@ extension ImageTask {
             return progress.end(result, as: state)
         }
         guard let ended else { return }
+        // The transfer may be one that another request began, or there was none.
+        if let progress = (request.source as? URLImageSource)?.progress {
+            if case .success = result { progress.end(isComplete: true) } else { progress.end(isComplete: false) }
+        }
         ended.pipeline?.taskDidEnd(self, result, from: origin)
         // Before the result, so that nobody waits for another preview when it is told.
         for receiver in ended.previewReceivers { if case .stream(let stream) = receiver.destination { stream.finish() } }
@@ -150,9 +158,12 @@ extension ImageTask {
         for observer in ended.endObservers { observer() }
     }
 
+    /// The image is not in memory, or its identity is not known: closures are called later from now on.
+    func becomeToldLater() { progress.withLock { $0.isToldLater = true } }
+
     /// Calls a closure of the user's on its queue, unless the task is cancelled before.
     func call<Argument: Sendable>(_ handler: TaskProgress.Handler<Argument>, _ argument: Argument) {
-        handler.queue.perform {
+        handler.queue.perform(isWithinCall: !progress.withLock { $0.isToldLater }) {
             guard !self.progress.withLock({ $0.isSilenced }) else { return }
             handler.body(argument)
         }

@@ -104,8 +104,8 @@ public final class ImageTask: Sendable {
 extension ImageTask {
     /// Calls `handler` on the main actor with the image or the error; not after ``cancel()``.
     ///
-    /// May be called at any time and several times. On the main actor, a task that has ended calls it before this
-    /// returns. The main actor needs a running main loop; see ``onImage(on:_:)`` for programs without one.
+    /// May be called at any time and several times. On the main actor, a task whose image was in memory when it started
+    /// calls it before this returns. Any other task calls it later, however quickly it ends. The main actor needs a running main loop; see ``onImage(on:_:)`` for programs without one.
     ///
     /// - Returns: The task.
     @discardableResult

@@ -33,8 +33,10 @@ public import VitrineNetwork
 /// - ``ImageSource/recording(_:allowsSiblingCover:drawsWaveform:)``
 /// - ``ImageSource/text(_:)``
 /// - ``ImageSource/webPage(_:viewportWidth:showsFullPage:policy:schemes:usesSandbox:)``
-/// ### URLs and libraries
+/// ### URLs, fetchers and libraries
 /// - ``ImageSource/url(_:page:at:id:options:progress:)``
+/// - ``ImageSource/fetcher(_:page:at:)``
+/// - ``ImageSource/fetcher(_:)``
 /// - ``ImageSource/asset(_:at:)``
 public struct BuiltInSource: ImageSource {
     /// The source itself.

@@ -14,7 +14,7 @@ import VitrineImaging
 /// A file is decoded at the size that is wanted, and once for several sizes. The result is upright and in sRGB; it is
 /// never made from the small picture a camera stored in the file unless ``allowsEmbeddedPreview`` is set. Calls block:
 /// make them from a thread that may block.
-package struct ImageFileSource: IdentifiableSource {
+package struct ImageFileSource: FileBackedSource {
     /// The meaning of a request's size in the mode `aspectFit`. Other modes are not affected.
     package enum Sizing: Sendable, Hashable {
         /// The picture fits into the box. The default.
@@ -79,13 +79,13 @@ package struct ImageFileSource: IdentifiableSource {
     }
 
     /// Returns the identity of the file, the bytes or the image, with all options that change the result.
-    package func identity() throws(ImagePipelineError) -> CacheKey {
+    package func identity(_ lookup: FileIdentity.Lookup) throws(ImagePipelineError) -> CacheKey {
         if let identifier { return identifier }
         var key: CacheKey
         switch content {
         case .image(_, let own): key = own
         case .input(_, let content):
-            key = try content.key()
+            key = try content.key(lookup)
             if page != 1 { key = key.appending("page \(page)") }
             if allowsEmbeddedPreview { key = key.appending("preview") }
             if allowsPartial { key = key.appending("partial") }

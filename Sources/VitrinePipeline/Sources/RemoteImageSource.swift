@@ -20,9 +20,14 @@ package protocol RemoteImageSource: ImageSource {
     ///
     /// - Throws: ``ImagePipelineError``, or any error of your own.
     func load(_ context: SourceLoadContext) async throws -> LoadedSource
+
+    /// The conditions that can end a load early without changing the content, as `Fetcher.bounds`. Default: empty.
+    var bounds: String { get }
 }
 
 extension RemoteImageSource {
+    package var bounds: String { "" }
+
     package func identity() throws(ImagePipelineError) -> CacheKey {
         guard let known = knownIdentity else {
             throw .unreadable(source: "\(type(of: self))", reason: "it has no identity: implement knownIdentity")
@@ -70,13 +75,18 @@ package struct SourceLoadContext: Sendable {
     package let priority: PrioritySource
     /// The pipeline's cache of original bytes; nil for a load that is to use none.
     package let originals: Cache<Data>?
+    /// Whether the content is to be loaded anew even if stored bytes are fresh.
+    package let isRefresh: Bool
     /// Receives the bytes while they are transferred; nil if no request is progressive.
     var arriving: ArrivingBytes?
 
     /// Creates a context, for sources that call others.
-    package init(priority: PrioritySource = PrioritySource(), originals: Cache<Data>? = nil) {
+    package init(
+        priority: PrioritySource = PrioritySource(), originals: Cache<Data>? = nil, isRefresh: Bool = false
+    ) {
         self.priority = priority
         self.originals = originals
+        self.isRefresh = isRefresh
     }
 }
 

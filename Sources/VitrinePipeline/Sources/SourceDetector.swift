@@ -232,6 +232,8 @@ package enum FileKind: Sendable, Hashable {
                 self = .media(.mp3)
             } else if Self.contains("%PDF-", start) {
                 self = .pdf
+            } else if try Self.endsLikePDF(source) {
+                self = .pdf
             } else if Self.isFont(start) {
                 self = .font
             } else if readsText, Self.mayBeText(input),
@@ -243,6 +245,18 @@ package enum FileKind: Sendable, Hashable {
             }
         } catch {
             throw ImagePipelineError(error, source: input.name)
+        }
+    }
+
+    /// Whether an input without a PDF header says at its end where its table of objects is (ISO 32000-1, 7.5.5):
+    /// poppler reads these, too.
+    private static func endsLikePDF(_ source: ByteSource) throws(ImageError) -> Bool {
+        let mark: StaticString = "startxref"
+        let end = try source.bytes(at: max(0, source.count - lookedAt), count: min(source.count, lookedAt))
+        return end.indices.contains { start in
+            guard matches(mark, end, at: start) else { return false }
+            let rest = end[(start + mark.utf8CodeUnitCount)...].drop { [9, 10, 12, 13, 32].contains($0) }
+            return rest.startIndex > start + mark.utf8CodeUnitCount && rest.first.map { 48...57 ~= $0 } == true
         }
     }
 

@@ -19,7 +19,7 @@ import VitrineNetwork
 /// The original bytes are kept in the pipeline's cache under the rules of HTTP: all sizes are made from one transfer,
 /// and expired bytes are revalidated. Results are kept no longer than the original is fresh. The format follows from
 /// the content, not from the URL's extension. `file:` URLs are read in place.
-package struct URLImageSource: RemoteImageSource, IdentifiableSource {
+package struct URLImageSource: RemoteImageSource, FileBackedSource {
     /// Which part of the content is wanted.
     package enum Part: Sendable, Hashable {
         /// The picture, the first page, or the poster. The default.
@@ -36,7 +36,7 @@ package struct URLImageSource: RemoteImageSource, IdentifiableSource {
     package let part: Part
     /// How the bytes are loaded. Accepted are `image/*`, `video/*`, `audio/*`, `application/pdf`, the binary types, and
     /// the types of documents that are shown by a picture in them and of registered decoders
-    /// (`ImageDecoder.register(_:)`), unless the options name content types.
+    /// (`ImageDecoder.register(_:)`), unless the options name content types. Types that say nothing are accepted as well.
     package let options: FetchOptions
     /// Told how far the transfer is, if there is one.
     package let progress: TransferProgress?
@@ -60,7 +60,10 @@ package struct URLImageSource: RemoteImageSource, IdentifiableSource {
         self.url = url
         self.part = part
         var options = options
-        if options.contentTypes.isEmpty { options.contentTypes = Self.registeredTypes + Self.contentTypes }
+        if options.contentTypes.isEmpty {
+            options.contentTypes = Self.registeredTypes + Self.contentTypes
+            options.sniffsContent = true
+        }
         self.options = options
         self.progress = progress
         fetcher = NetworkFetcher(url: url, id: id, options: options, progress: progress)
@@ -83,9 +86,13 @@ package struct URLImageSource: RemoteImageSource, IdentifiableSource {
         ImageDecoder.registeredFormats.flatMap(\.mediaTypes).filter { !$0.hasPrefix("image/") }
     }
 
-    package func identity() throws(ImagePipelineError) -> CacheKey {
+    package var bounds: String { fetcher.bounds }
+
+    package func identity() throws(ImagePipelineError) -> CacheKey { try identity(.verified) }
+
+    package func identity(_ lookup: FileIdentity.Lookup) throws(ImagePipelineError) -> CacheKey {
         if let known = knownIdentity { return known }
-        return Self.identity(try FileIdentity.key(of: url.path(percentEncoded: false)), part)
+        return Self.identity(try FileIdentity.key(of: url.path(percentEncoded: false), lookup), part)
     }
 
     private static func identity(_ key: CacheKey, _ part: Part) -> CacheKey {
@@ -98,7 +105,7 @@ package struct URLImageSource: RemoteImageSource, IdentifiableSource {
     }
 
     /// The name of the source in errors: the URL without credentials.
-    private var name: String { SourceURL.withoutCredentials(url.absoluteString) }
+    private var name: String { NetworkError.shown(SourceURL.withoutCredentials(url.absoluteString)) }
 
     /// Loads the bytes, from the context's cache if it has fresh ones.
     ///
@@ -112,13 +119,18 @@ package struct URLImageSource: RemoteImageSource, IdentifiableSource {
         if part == .whole { fetcher.arriving = context.arriving }
         let chosen = fetcher
         guard let originals = context.originals else {
-            let fetched = try await failing { try await chosen.fetch(FetchContext(priority: context.priority)) }
+            let fetched = try await failing {
+                try await chosen.fetch(FetchContext(priority: context.priority, isRefresh: context.isRefresh))
+            }
             guard case .bytes(let bytes) = fetched.content else {
                 throw ImagePipelineError.unreadable(source: name, reason: "no content")
             }
             return LoadedSource(try await source(for: .bytes(bytes, name: name)))
         }
-        let original = try await failing { try await originals.originalBytes(from: chosen, following: context.priority) }
+        let original = try await failing {
+            try await originals.originalBytes(
+                from: chosen, following: context.priority, isRefresh: context.isRefresh)
+        }
         let discard: @Sendable () async -> Void = { [key = chosen.key] in await originals.remove(key) }
         do {
             let source = try await source(for: .bytes(original.bytes, name: name))

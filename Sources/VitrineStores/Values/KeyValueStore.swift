@@ -220,10 +220,25 @@ public final class KeyValueStore: Sendable {
 
     /// Appends an element to the list of a typed key, which is created if there is none.
     ///
-    /// If the list then has more elements than the key's maximum count, the first ones are removed. Elements that other
-    /// processes append at the same time are kept.
+    /// A list that has the key's maximum count stays as it is; ``prepend(_:to:)`` makes room for a new element. Elements
+    /// that other processes append at the same time are kept.
     @discardableResult
     public func append<Element: CacheableValue>(_ element: Element, to key: ValueKey<[Element]>) -> WriteTask {
+        insert(element, atEnd: true, of: key)
+    }
+
+    /// Inserts an element at the beginning of the list of a typed key, which is created if there is none.
+    ///
+    /// If the list then has more elements than the key's maximum count, the last ones are removed. So a list of recent
+    /// items has the newest first. Elements that other processes insert at the same time are kept.
+    @discardableResult
+    public func prepend<Element: CacheableValue>(_ element: Element, to key: ValueKey<[Element]>) -> WriteTask {
+        insert(element, atEnd: false, of: key)
+    }
+
+    private func insert<Element: CacheableValue>(
+        _ element: Element, atEnd: Bool, of key: ValueKey<[Element]>
+    ) -> WriteTask {
         let bytes: [UInt8]
         do {
             bytes = try element.cacheBytes()
@@ -235,7 +250,8 @@ public final class KeyValueStore: Sendable {
                 guard stored == nil || stored?.kind == .list else {
                     throw CacheableValueError.notRepresentable(type: "list")
                 }
-                let list = try ListBytes.appending(bytes, to: stored?.bytes ?? [], maximumCount: key.maximumCount)
+                let list = try ListBytes.inserting(
+                    bytes, atEnd: atEnd, of: stored?.bytes ?? [], maximumCount: key.maximumCount)
                 return StoredValue(kind: .list, bytes: list)
             }
         }

@@ -21,7 +21,7 @@ public struct ValueKey<Value: Sendable>: Sendable {
     /// The value to use while nothing is stored.
     package let defaultValue: Value
     let keepInMemory: Bool?
-    /// For lists: the number of elements to keep.
+    /// For lists: the number of elements to keep, from the first one on.
     let maximumCount: Int?
     let decode: @Sendable (StoredValue) throws -> Value
     /// Returns nil to remove the stored value.
@@ -92,16 +92,21 @@ public struct ValueKey<Value: Sendable>: Sendable {
         }
     }
 
-    /// Creates a key for a list, which is empty while nothing is stored. Above `maximumCount`, the first elements are
-    /// removed.
+    /// Creates a key for a list, which is empty while nothing is stored.
+    ///
+    /// - Parameters:
+    ///   - name: The key inside the group.
+    ///   - group: The group.
+    ///   - maximumCount: The number of elements to keep, from the first one on. Default: all.
+    ///   - keepInMemory: As for other keys.
     public init<Element: CacheableValue>(
         list name: String, in group: GroupPath = .standard, maximumCount: Int? = nil, keepInMemory: Bool? = nil
     ) where Value == [Element] {
-        let count = maximumCount.map { max(0, $0) } ?? .max
+        let maximumCount = maximumCount.map { max(0, $0) }
         self.init(name, group, [], keepInMemory, maximumCount: maximumCount) {
             try $0.value(as: CacheableList<Element>.self).elements
         } encode: {
-            try StoredValue(CacheableList(Array($0.suffix(count))))
+            try StoredValue(CacheableList(Array($0.prefix(maximumCount ?? .max))))
         }
     }
 }

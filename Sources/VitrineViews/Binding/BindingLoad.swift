@@ -35,10 +35,25 @@ struct BindingContent {
             return !identities.contains(nil)
         }
 
-        /// The best image in memory, and its place among the requests. Never blocks.
-        func inMemory() -> (image: Image, index: Int)? {
+        /// An image in memory.
+        struct Found {
+            let image: Image
+            /// The place of its request among the others.
+            let index: Int
+            /// Whether it is certainly the image of the request. If not, its file was not looked at again.
+            let isVerified: Bool
+        }
+
+        /// The best image in memory. Never blocks.
+        func inMemory() -> Found? {
             for index in requests.indices {
-                if let image = pipeline.cachedImage(for: requests[index], identities[index]) { return (image, index) }
+                if let image = pipeline.cachedImage(for: requests[index], identities[index]) {
+                    return Found(image: image, index: index, isVerified: true)
+                }
+                if case .image = identities[index] { continue }
+                if let image = pipeline.rememberedImage(for: requests[index]) {
+                    return Found(image: image, index: index, isVerified: false)
+                }
             }
             return nil
         }

@@ -13,7 +13,8 @@ public import VitrinePipeline
 /// - **The latest request wins.** A new request cancels the previous one and drops its results. Setting the request
 ///   that is shown or being loaded changes nothing.
 /// - **Memory hits appear at once.** An image in memory is shown before ``set(_:in:onSuccess:onFailure:)`` returns,
-///   without a transition. Images that are loaded fade in.
+///   without a transition. Images that are loaded fade in. The image of a file is shown as it was at the last look at
+///   the file; a new look, on another thread, then confirms it or loads the new one.
 /// - **Animations play.** The frames of an animation follow its first one while the target is visible, unless it asks
 ///   for reduced motion. See ``ImageOptions/playsAnimations``.
 /// - **The target is held weakly.** Nothing is loaded for a target that was deallocated. The target keeps its binding,
@@ -63,6 +64,8 @@ public final class ImageBinding<Target: ImageTarget> {
     private var wait = Wait()
     /// The image of the current request, once it is shown.
     private var shown: Image?
+    /// The image that is shown for the current request until its file has been looked at.
+    private var assumed: Image?
     /// Plays the animation of the current request.
     private var player: AnimationPlayer?
     /// Finds out whether the shown image belongs to an animation.
@@ -85,8 +88,8 @@ public final class ImageBinding<Target: ImageTarget> {
     /// - Parameters:
     ///   - request: The request; nil to show the placeholder, or no image.
     ///   - pipeline: The pipeline that loads the image. Default: the shared one.
-    ///   - onSuccess: Called when the image is shown, before this returns if it is in memory. Not called if another
-    ///     request replaces this one.
+    ///   - onSuccess: Called when the image is shown, before this returns if it is in memory; for a file, when a look at
+    ///     it has confirmed the image. Not called if another request replaces this one.
     ///   - onFailure: Called if the request fails.
     public func set(
         _ request: ImageRequest?, in pipeline: ImagePipeline = .shared, onSuccess: (@MainActor (Image) -> Void)? = nil,
@@ -125,8 +128,7 @@ public final class ImageBinding<Target: ImageTarget> {
         case .loading where sized.isSame(as: self.sized):
             (wait.onSuccess, wait.onFailure) = (onSuccess, onFailure)
             return
-        case .shown where sized.isSame(as: self.sized) && (sized.inMemory() == nil || isShowingAnimation(of: sized)):
-            // Memory has evicted the image, or the target shows a later frame of it.
+        case .shown where sized.isSame(as: self.sized) && !hasOtherImage(sized):
             if let shown { onSuccess?(shown) }
             return
         default: break
@@ -154,7 +156,7 @@ public final class ImageBinding<Target: ImageTarget> {
     /// Cancels the current request. The target keeps its image, and no closure is called.
     public func cancel() {
         number += 1
-        (content, sized, shown, wait) = (nil, nil, nil, Wait())
+        (content, sized, shown, assumed, wait) = (nil, nil, nil, nil, Wait())
         stopPlaying()
         state = .empty
     }
@@ -171,14 +173,15 @@ public final class ImageBinding<Target: ImageTarget> {
         _ content: BindingContent, _ sized: BindingContent.Sized, _ wait: Wait, in target: Target, isOther: Bool = true
     ) {
         number += 1
-        (self.content, self.sized, shown, self.wait) = (content, sized, nil, wait)
+        (self.content, self.sized, shown, assumed, self.wait) = (content, sized, nil, nil, wait)
         stopPlaying()
         // The previous load ends here.
         self.wait.load = nil
         state = .loading
         let found = sized.inMemory()
         if let found {
-            if found.index == 0 { return show(found.image, in: target, transition: .none) }
+            if found.index == 0, found.isVerified { return show(found.image, in: target, transition: .none) }
+            if found.index == 0 { assumed = found.image }
             target.show(found.image, transition: .none)
         } else if isOther {
             if let placeholder = options.placeholder {
@@ -208,15 +211,21 @@ public final class ImageBinding<Target: ImageTarget> {
             state = .failed(error)
             let onFailure = wait.onFailure
             wait = Wait()
-            if let image = options.failureImage { target.show(image, transition: .none) }
+            // An image that could not be confirmed does not stay.
+            if let image = options.failureImage ?? (assumed == nil ? nil : options.placeholder) {
+                target.show(image, transition: .none)
+            } else if assumed != nil {
+                target.show(nil, transition: .none)
+            }
+            assumed = nil
             onFailure?(error)
         }
     }
 
     private func show(_ image: Image, in target: Target, transition: ImageTransition) {
-        target.show(image, transition: transition)
-        state = .shown
-        shown = image
+        // What is shown already stays without another transition.
+        if assumed?.sharedPixels !== image.sharedPixels { target.show(image, transition: transition) }
+        (state, shown, assumed) = (.shown, image, nil)
         let onSuccess = wait.onSuccess
         wait = Wait()
         openAnimation()
@@ -225,10 +234,11 @@ public final class ImageBinding<Target: ImageTarget> {
 
     // MARK: Animations
 
-    /// Whether the target shows the animation whose first frame is in memory.
-    private func isShowingAnimation(of sized: BindingContent.Sized) -> Bool {
-        guard player != nil, let shown, let found = sized.inMemory() else { return false }
-        return found.index == 0 && found.image.sharedPixels === shown.sharedPixels
+    /// Whether memory has another image for the request than the one that is shown, of which the target may show a later
+    /// frame. Not if memory has evicted the image, or if the file was not looked at again.
+    private func hasOtherImage(_ sized: BindingContent.Sized) -> Bool {
+        guard let found = sized.inMemory(), found.isVerified else { return false }
+        return found.index != 0 || found.image.sharedPixels !== shown?.sharedPixels
     }
 
     /// Whether an animation is playing.

@@ -79,7 +79,7 @@ public struct TargetGeometry: Sendable, Hashable {
     /// - Parameters:
     ///   - width: In points.
     ///   - height: In points.
-    ///   - scale: Pixels a point; the products are rounded up.
+    ///   - scale: Pixels a point. The products are rounded up, unless they are within a millionth of a whole number.
     ///   - mode: How an image is resized to the size.
     ///   - allowsUpscaling: Whether smaller images are enlarged.
     /// - Returns: nil without a positive, finite size, for example before the first layout.
@@ -87,7 +87,7 @@ public struct TargetGeometry: Sendable, Hashable {
         width: Double, height: Double, scale: Double = 1, mode: ImageResizer.Mode = .aspectFit,
         allowsUpscaling: Bool = true
     ) {
-        let (columns, rows) = ((width * scale).rounded(.up), (height * scale).rounded(.up))
+        let columns = PixelSize.pixels(width, scale: scale), rows = PixelSize.pixels(height, scale: scale)
         guard Self.sides.contains(columns), Self.sides.contains(rows) else { return nil }
         size = PixelSize(width: Int(columns), height: Int(rows))
         self.mode = mode

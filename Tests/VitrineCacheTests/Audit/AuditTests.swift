@@ -76,6 +76,37 @@ struct AuditTests {
         #expect(try await left(cache) == "49")
     }
 
+    @Test func entriesStoredTooLongAgoGoHoweverUsed() async throws {
+        let fixture = try await fixture()
+        let cache = fixture.cache
+        for key in ["0", "1"] { #expect(try await cache.value(forKey: CacheKey(key)) != nil) }
+        try await cache.set("stored again", forKey: "2")
+        try await cache.flush()
+        let report = try await cache.audit(.olderThan(.seconds(7 * 3600)), sparesMemory: false)
+        #expect(try await left(cache) == "23456789")
+        #expect(report.removed == 2 && report.examined == 10)
+        // By default, what is in memory stays.
+        #expect(try await cache.value(forKey: "3") != nil)
+        #expect(try await cache.audit(.olderThan(.seconds(6 * 3600))).spared == 1)
+        #expect(try await left(cache) == "23456789")
+    }
+
+    @Test func entriesNotAccessedSinceADateGo() async throws {
+        let fixture = try await fixture()
+        let cache = fixture.cache
+        func date(hoursAgo hours: Double) -> Date {
+            Date(timeIntervalSince1970: cache.configuration.clock.now / .seconds(1) - hours * 3600)
+        }
+        #expect(try await cache.value(forKey: "1") != nil)
+        try await cache.audit(.notAccessed(since: date(hoursAgo: 6)), sparesMemory: false)
+        #expect(try await left(cache) == "1456789")
+        try await cache.audit(.notAccessed(since: .distantPast), sparesMemory: false)
+        try await cache.audit(.notAccessed(since: Date(timeIntervalSince1970: .nan)), sparesMemory: false)
+        #expect(try await left(cache) == "1456789")
+        try await cache.audit(.notAccessed(since: Date(timeIntervalSince1970: .infinity)), sparesMemory: false)
+        #expect(try await left(cache) == "")
+    }
+
     @Test func expiredEntriesGo() async throws {
         let fixture = try await fixture()
         await fixture.cache.expire("3")

@@ -138,6 +138,66 @@ struct CacheChangingTests {
         #expect(try await cache.value(forKey: "lake") == "again")
     }
 
+    @Test @MainActor func removingEverythingKeepsItsOrder() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        try await cache.set("old", forKey: "lake")
+        try await cache.set("old", forKey: "river")
+        try await cache.flush()
+        // Nothing is written while the writing thread makes bytes: all that follows waits in the queue or before it.
+        let started = Gate(), held = DispatchSemaphore(value: 0)
+        try await cache.disk(for: .original)?.set(forKey: "held") {
+            started.open()
+            held.wait()
+            return [1]
+        }
+        await started.wait()
+        // In a function that cannot wait, a call without a closure is this form.
+        func setNow(_ value: String, _ key: String) { cache.set(value, forKey: CacheKey(key)) }
+        func removeNow(_ key: CacheKey) { cache.remove(key) }
+        func removeAllNow() { cache.removeAll() }
+        for number in 0..<3000 { setNow("before", "k\(number)") }
+        let told = Recorder<String>(), done = Gate()
+        cache.removeAll { outcome in
+            if case .success = outcome { told.add("removed") }
+            done.open()
+        }
+        // The disk still has the old ones, and nobody sees them.
+        let river = cache.fetch(forKey: "river")
+        _ = try? await river.value
+        #expect(river.hasFailed)
+        #expect(told.all.isEmpty)
+        for number in 0..<3000 where number % 3 == 0 { setNow("after", "k\(number)") }
+        setNow("new", "lake")
+        setNow("soon gone", "hill")
+        removeNow("hill")
+        #expect(cache["lake"] == "new" && cache["river"] == nil && cache["k1"] == nil && cache["k0"] == "after")
+        held.signal()
+        await done.wait()
+        #expect(told.all == ["removed"])
+        try await cache.flush()
+        for clears in [false, true] {
+            if clears { cache.clearMemory() }
+            #expect(try await cache.value(forKey: "lake") == "new")
+            #expect(try await cache.value(forKey: "river") == nil)
+            #expect(try await cache.value(forKey: "hill") == nil)
+            for number in 0..<3000 {
+                let value = try await cache.value(forKey: CacheKey("k\(number)"))
+                #expect(value == (number % 3 == 0 ? "after" : nil))
+            }
+        }
+        await withCheckedContinuation { done in cache.removeAll(levels: .memory) { _ in done.resume() } }
+        #expect(cache["lake"] == nil)
+        #expect(try await cache.value(forKey: "lake") == "new")
+        // Without a completion.
+        removeAllNow()
+        setNow("last", "sea")
+        try await cache.flush()
+        cache.clearMemory()
+        #expect(try await cache.value(forKey: "lake") == nil)
+        #expect(try await cache.value(forKey: "sea") == "last")
+    }
+
     @Test func oneLevelOrOneFormatIsCleared() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
@@ -236,6 +296,28 @@ struct CacheChangingTests {
         // What another process left in a format that is not known here counts as well.
         let stranger = fixture.another()
         #expect(try await stranger.size == one + 1000)
+    }
+
+    @Test func eachChangeOfTheSizeIsFollowed() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        var updates = cache.sizeUpdates.makeAsyncIterator()
+        let text = String(repeating: "x", count: 1000)
+        let changes: [@Sendable () async throws -> Void] = [
+            { try await cache.set(text, forKey: "lake") }, { try await cache.set(text + text, forKey: "lake") },
+            { try await cache.set("", forKey: "hill") }, { await cache.remove("lake") }, { try await cache.removeAll() },
+        ]
+        var last: ByteCount?
+        for change in changes {
+            try await change()
+            try await cache.flush()
+            // Read once, and followed: both are the same.
+            let size = try await cache.size
+            #expect(size != last)
+            while let update = await updates.next(), update != .some(size) { #expect(update == nil || update == last) }
+            last = size
+        }
+        #expect(last == .zero)
     }
 
     @Test func sizeIsFollowedOnceKnown() async throws {

@@ -118,6 +118,33 @@ struct CacheLookupTests {
         #expect(cache["lake"] == nil)
     }
 
+    @Test func whatIsAliveElsewhereSurvivesClearedMemory() async throws {
+        let fixture = try CacheFixture<Portrayed>()
+        let cache = fixture.cache
+        var own = Format<Portrayed>("own")
+        own.memoryCapacity = 1000
+        cache.register(own)
+        let held = Portrayed("lake")
+        for format in [FormatName.original, "own"] {
+            for drop in [{ cache.clearMemory() }, { fixture.pressure.send(.critical) }] {
+                try await cache.set(held, forKey: "lake", format: format)
+                try await cache.set(Portrayed("hill"), forKey: "hill", format: format)
+                // Values that wait to be written are alive.
+                try await cache.flush()
+                drop()
+                #expect(cache.memorySize == 0)
+                #expect(cache["lake", format]?.portrait === held.portrait)
+                #expect(cache["hill", format] == nil)
+            }
+            // What is removed does not come back, from one level or from both.
+            try await cache.removeAll(levels: .memory)
+            #expect(cache["lake", format] == nil)
+            try await cache.set(held, forKey: "lake", format: format)
+            try await cache.removeAll()
+            #expect(cache["lake", format] == nil)
+        }
+    }
+
     @Test func expiredValuesAreMisses() async throws {
         let fixture = try CacheFixture<String> { $0.timeToLive = .seconds(60) }
         let cache = fixture.cache

@@ -194,6 +194,28 @@ struct FetchTests {
         #expect(cell.shown == ["water", "rock", "removed"])
     }
 
+    /// However quickly the disk answers: the fetches have ended before the handlers are added.
+    @Test @MainActor func whatWasNotInMemoryIsNeverToldWithinTheCall() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        try await cache.set("water", forKey: "lake")
+        cache.clearMemory()
+        let hit = cache.fetch(forKey: "lake"), miss = cache.fetch(forKey: "hill")
+        _ = try await hit.value
+        _ = try? await miss.value
+        #expect(hit.hasSucceeded && miss.hasFailed)
+        let cell = Cell()
+        await withCheckedContinuation { done in
+            hit.onSuccess { cell.show($0) }.onSuccess { cell.show("again \($0)") }
+            miss.onFailure { cell.show("\($0.code)") }.onEnd { _ in done.resume() }
+            #expect(cell.shown.isEmpty)
+        }
+        #expect(Set(cell.shown) == ["water", "again water", "-100"])
+        // It is in memory now.
+        cache.fetch(forKey: "lake").onSuccess { cell.show("within \($0)") }
+        #expect(cell.shown.last == "within water")
+    }
+
     @Test func executorDeliveryKeepsTheOrder() async throws {
         let executor = BlockingExecutor(threads: 4, name: "delivery")
         let fixture = try CacheFixture<String>()

@@ -1,3 +1,4 @@
+import Dispatch
 import TestSupport
 import Testing
 import VitrineCache
@@ -79,6 +80,33 @@ struct FetcherTests {
             return await code { _ = try await fixture.cache.value(from: fetcher) }
         }
         #expect(await task.value == -540)
+    }
+
+    @Test func aCancelledReadOfAFileIsNotStored() async throws {
+        let executor = BlockingExecutor(threads: 1, name: "files")
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        try fixture.directory.write("water", to: "lake.txt")
+        let path = fixture.directory.file("lake.txt")
+        // The only thread that reads files is taken.
+        let taken = Gate(), held = DispatchSemaphore(value: 0)
+        executor.submit {
+            taken.open()
+            held.wait()
+        }
+        await taken.wait()
+        let told = Recorder<Int>()
+        let fetch = cache.fetch(from: FileFetcher(path: path, executor: executor))
+        fetch.onSuccess(on: .immediate) { _ in told.add(0) }.onFailure(on: .immediate) { told.add($0.code) }
+        fetch.cancel()
+        #expect(told.all == [-540])
+        held.signal()
+        while cache.runningLoads > 0 { await Task.yield() }
+        await executor.run {}
+        #expect(told.all == [-540])
+        #expect(await cache.depth(of: CacheKey(path)) == .source)
+        // The next one reads.
+        #expect(try await cache.value(from: FileFetcher(path: path, executor: executor)) == "water")
     }
 
     @Test func fetchersDecideWhereTheirValuesStay() async throws {

@@ -100,15 +100,6 @@ struct FormatTests {
         #expect(await cache.depth(of: "lake", format: "broken") == .source)
     }
 
-    @Test func automaticNamesTellSizeModeAndUpscaling() {
-        #expect(FormatName.automatic(width: 40, height: 30, mode: "fill") == "auto-40x30-fill")
-        #expect(
-            FormatName.automatic(width: 40, height: 30, mode: "aspectfit", upscaling: false)
-                == "auto-40x30-aspectfit-noupscaling")
-        #expect(FormatName.automaticDiskCapacity.bytes == 52_428_800)
-        #expect(FormatName.automaticQuality == 0.75)
-    }
-
     @Test func familiesDeriveFromTwiceTheMagnitude() {
         let small = Derivation(family: "fit", magnitude: 100)
         #expect(small.canDerive(from: Derivation(family: "fit", magnitude: 200)))

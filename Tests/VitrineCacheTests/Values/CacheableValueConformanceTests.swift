@@ -30,6 +30,26 @@ import VitrineCore
         #expect(try again(CodableBox("x" as String?)).value == "x")
     }
 
+    @Test func arraysAndDictionariesAreCodable() throws {
+        let palettes = ["b": [Palette(name: "é", colors: [1], gamma: 1)], "a": []]
+        #expect(try again(palettes) == palettes)
+        #expect(try palettes.cacheBytes().starts(with: Array("{\"a\":[],".utf8)))
+        #expect(try again([1, -2, 3]) == [1, -2, 3])
+        #expect(try again(["x", "é"]) == ["x", "é"])
+        #expect(try again([1: "one"]) == [1: "one"])
+        // Whatever was stored in a box can be read without it.
+        #expect(try [String: Int](cacheBytes: CodableBox(["a": 1]).cacheBytes()) == ["a": 1])
+        #expect(throws: DecodingError.self) { try [String](cacheBytes: Array("[1]".utf8)) }
+        #expect((0..<100).map(String.init).cacheCost >= 100 * MemoryLayout<String>.stride)
+        #expect(["a": "b"].cacheCost >= 2 * MemoryLayout<String>.stride)
+        // Bytes are their own bytes, also where the type is not known.
+        let bytes: any CacheableValue = [UInt8]([0, 255, 7])
+        #expect(try bytes.cacheBytes() == [0, 255, 7])
+        #expect(bytes.cacheCost == 3)
+        #expect(try [UInt8](cacheBytes: [0, 255, 7]) == [0, 255, 7])
+        #expect(try again([[UInt8]]([[1], []])) == [[1], []])
+    }
+
     @Test func dataIsItsBytes() throws {
         let data = Data([0, 1, 255])
         #expect(try data.dropFirst().cacheBytes() == [1, 255])

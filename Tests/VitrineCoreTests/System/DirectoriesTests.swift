@@ -73,15 +73,48 @@ struct DirectoriesTests {
 
     @Test func runtimeDirectoriesMustBePrivate() throws {
         let directory = try TemporaryDirectory()
-        let directories = Directories(environment: ["HOME": directory.path, "TMPDIR": directory.path])
+        let directories = Directories(environment: ["HOME": directory.path, "XDG_RUNTIME_DIR": directory.file("run")])
         let path = try directories.runtimeDirectory(for: "agent")
-        #expect(path == directory.file("vitrine-\(geteuid())/agent"))
-        chmod(directory.file("vitrine-\(geteuid())"), 0o755)
-        #expect(throws: FileError.untrusted(
-            path: directory.file("vitrine-\(geteuid())"), reason: "other users can enter it")
-        ) { try directories.runtimeDirectory(for: "agent") }
-        try FileManager.default.removeItem(atPath: directory.file("vitrine-\(geteuid())"))
-        symlink(directory.path, directory.file("vitrine-\(geteuid())"))
-        #expect(throws: FileError.self) { try directories.runtimeDirectory(for: "agent") }
+        #expect(path == directory.file("run/agent"))
+        chmod(path, 0o755)
+        #expect(throws: FileError.untrusted(path: path, reason: "other users can enter it")) {
+            try directories.runtimeDirectory(for: "agent")
+        }
+    }
+
+    /// Anyone can create the directory among the temporary files before this user does.
+    @Test func aForeignTemporaryDirectoryIsReplacedByOneOfTheUser() throws {
+        let directory = try TemporaryDirectory()
+        let variables = [
+            "HOME": directory.path, "TMPDIR": directory.file("tmp"), "XDG_STATE_HOME": directory.file("state"),
+        ]
+        let directories = Directories(environment: variables)
+        let usual = directory.file("tmp/vitrine-\(geteuid())")
+        #expect(try directories.runtimeDirectory(for: "agent") == usual + "/agent")
+        let own = directory.file("state/vitrine-run/agent")
+        chmod(usual, 0o755)
+        #expect(try directories.runtimeDirectory(for: "agent") == own)
+        try FileManager.default.removeItem(atPath: usual)
+        symlink(directory.path, usual)
+        #expect(try directories.runtimeDirectory(for: "agent") == own)
+        unlink(usual)
+        try directory.write("", to: "tmp/vitrine-\(geteuid())")
+        #expect(try directories.runtimeDirectory(for: "agent") == own)
+        var status = stat()
+        #expect(stat(own, &status) == 0 && status.st_mode & 0o777 == 0o700)
+    }
+
+    /// As root with the variable of the user who called `sudo`.
+    @Test(.enabled(if: geteuid() == 0, "only root can make a directory of another user"))
+    func aRuntimeDirectoryOfAnotherUserIsRefused() throws {
+        let directory = try TemporaryDirectory()
+        let run = directory.file("run")
+        try FileManager.default.createDirectory(atPath: run, withIntermediateDirectories: true)
+        chown(run, 65_534, 65_534)
+        let directories = Directories(environment: ["HOME": directory.path, "XDG_RUNTIME_DIR": run])
+        #expect(throws: FileError.untrusted(path: run, reason: "it belongs to another user")) {
+            try directories.runtimeDirectory(for: "agent")
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: run).isEmpty)
     }
 }

@@ -46,6 +46,37 @@ struct ICODecoderTests {
         #expect(image.planes[0].storage.withUnsafeBytes { Array($0) } == (try Fixture.bytes("BMP/masked.rgba")))
     }
 
+    /// Headers of every length; a profile behind the pixels is no mask, which would make everything transparent.
+    @Test(arguments: [12, 40, 52, 56, 64, 108, 124], [false, true])
+    func iconsWithEveryBitmapHeaderAreShown(_ length: Int, _ hasMask: Bool) throws {
+        func little(_ value: Int, _ count: Int) -> [UInt8] { (0..<count).map { UInt8(value >> (8 * $0) & 255) } }
+        var header = length == 12
+            ? little(12, 4) + little(5, 2) + little(6, 2) + little(1, 2) + little(24, 2)
+            : little(length, 4) + little(5, 4) + little(6, 4) + little(1, 2) + little(24, 2)
+        header += [UInt8](repeating: 0, count: length - header.count)
+        var pixels: [UInt8] = []
+        for y in (0..<3).reversed() {
+            for x in 0..<5 { pixels += [UInt8(10 * y), UInt8(20 * x), 200] }
+            pixels.append(0)
+        }
+        let mask = hasMask ? [UInt8](repeating: 0, count: 12) : []
+        if length == 124 {
+            header.replaceSubrange(56..<60, with: Array("DEBM".utf8))
+            header.replaceSubrange(112..<120, with: little(124 + pixels.count + mask.count, 4) + little(40, 4))
+        }
+        let profile = length == 124 ? [UInt8](repeating: 0xFF, count: 40) : []
+        let entry = header + pixels + mask + profile
+        let file = [0, 0, 1, 0, 1, 0, 5, 3, 0, 0, 1, 0, 24, 0] + little(entry.count, 4) + little(22, 4) + entry
+        let info = try ImageInfo(of: .bytes(file))
+        #expect(info.format == .ico && info.storedSize == PixelSize(width: 5, height: 3))
+        let image = try ImageDecoder(isolation: .inProcess).decode(.bytes(file))
+        for y in 0..<3 {
+            for x in 0..<5 {
+                #expect(image[x, y] == Color(red: 200, green: UInt8(20 * x), blue: UInt8(10 * y)))
+            }
+        }
+    }
+
     @Test func reducedIconsArePremultiplied() throws {
         let image = try decode(Fixture.bytes("BMP/masked.cur"), target: PixelSize(width: 5, height: 4))
         #expect(image.alpha == .premultiplied && image.planes[0].width == 12)

@@ -40,6 +40,18 @@ import VitrineImaging
         }
     }
 
+    @Test(arguments: ["orientation-6.jpg", "lake-progressive.jpg", "leaf.png", "lake.webp", "lake.bmp"])
+    func reducedDecodesAreUprightAndNotEnlargedUnlessAllowed(name: String) throws {
+        let input = ImageInput.file(Samples.path(name)), decoder = ImageDecoder()
+        let whole = try decoder.decode(input)
+        let small = try decoder.decode(input, at: .fit(40))
+        #expect(small.size == (try ImageResizer.fit(40).outputSize(for: whole.size)))
+        #expect(difference(small, try ImageResizer.fit(40).resize(whole)) < 4)
+        var resizer = ImageResizer.fit(2 * whole.size.longestSide)
+        resizer.allowsUpscaling = false
+        #expect(try decoder.decode(input, at: resizer) == whole)
+    }
+
     @Test func smallerSizesLeaveTheLargestAsItIsAlone() throws {
         let decoder = ImageDecoder()
         for name in ["lake.jpg", "lake-progressive.jpg", "orientation-6.jpg", "leaf.png", "lake.webp"] {

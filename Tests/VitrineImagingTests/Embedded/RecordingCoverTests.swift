@@ -268,6 +268,36 @@ import VitrineImaging
         }
     }
 
+    /// The object ends inside of the first name, or in front of the value, in a file that goes on behind it.
+    @Test(arguments: 0..<60)
+    func windowsMediaWhoseObjectEndsEarlyHasNoCover(_ missing: Int) throws {
+        var name: [UInt8] = []
+        for byte in "WM/Picture\0".utf8 { name += [byte, 0] }
+        let value = [UInt8](repeating: 3, count: 40)
+        let zeros = [UInt8](repeating: 0, count: 22)
+        let description = low(1, 2) + low(name.count, 2) + name + low(1, 2) + low(100, 2) + value
+        var library = low(1, 2) + low(0, 4) + low(name.count, 2)
+        library += low(1, 2) + low(100, 4) + name + value
+        let bodies: [(start: [UInt8], content: [UInt8])] = [
+            ([0x40, 0xA4, 0xD0, 0xD2, 0x07, 0xE3, 0xD2, 0x11], description),
+            ([0x94, 0x1C, 0x23, 0x44, 0x98, 0x94, 0xD1, 0x49], library),
+        ]
+        for (start, content) in bodies {
+            let inner = start + zeros.prefix(8) + low(content.count + 24 - missing, 8) + content
+            for isExtension in [false, true] {
+                var objects = inner
+                if isExtension {
+                    objects = [0xB5, 0x03, 0xBF, 0x5F, 0x2E, 0xA9, 0xCF, 0x11] + zeros.prefix(8)
+                    objects += low(inner.count + 46, 8) + zeros + inner
+                }
+                objects += [UInt8](repeating: 0, count: 200)
+                var file: [UInt8] = [0x30, 0x26, 0xB2, 0x75, 0x8E, 0x66, 0xCF, 0x11] + zeros.prefix(8)
+                file += low(objects.count + 30, 8) + low(1, 4) + [1, 2] + objects
+                #expect(try cover(file) == nil)
+            }
+        }
+    }
+
     @Test func attachmentOfMatroskaIsFound() throws {
         func element(_ id: Int, _ content: [UInt8]) -> [UInt8] {
             let length = id > 0xFF_FFFF ? 4 : id > 0xFFFF ? 3 : id > 0xFF ? 2 : 1

@@ -154,6 +154,70 @@ import VitrineImaging
         #expect(try width(entries) == 44)
     }
 
+    @Test func entriesAreFoundInAnyCaseOfLetters() throws {
+        let text = "<manifest><item href='Images/Cover.JPG' properties='cover-image'/></manifest>"
+        var entries = book(text, [Entry("OEBPS/images/cover.jpg", try jpeg(11))])
+        #expect(try width(entries) == 11)
+        for index in entries.indices where entries[index].name != "mimetype" {
+            entries[index].name = entries[index].name.uppercased()
+        }
+        #expect(try width(entries) == 11)
+        // The right one comes first, whatever the order.
+        let both = [Entry("OEBPS/Images/Cover.JPG", try jpeg(22)), Entry("OEBPS/images/cover.jpg", try jpeg(11))]
+        #expect(try width(book(text, both)) == 22 && width(book(text, both.reversed())) == 22)
+        let thumbnail = [
+            Entry("mimetype", text: "application/vnd.oasis.opendocument.text"),
+            Entry("thumbnails/Thumbnail.PNG", try jpeg(33)),
+        ]
+        #expect(try width(thumbnail) == 33)
+    }
+
+    @Test func nextPictureIsShownIfTheCoverIsDamaged() throws {
+        let text = """
+            <manifest><item id='a' href='a.jpg' media-type='image/jpeg' properties='cover-image'/>
+            <item id='cover-2' href='b.jpg' media-type='image/jpeg'/></manifest>
+            """
+        let sound = Entry("OEBPS/b.jpg", try EmbeddedPictureTests.jpeg(60, 30, Color(red: 0, green: 0, blue: 250)))
+        let whole = try jpeg(200)
+        let frame = try #require(whole.indices.first { whole[$0...].starts(with: [0xFF, 0xC0]) })
+        var broken = whole
+        // The header is read, and the samples are not.
+        broken.replaceSubrange((whole.count / 2)..<whole.count, with: [UInt8](repeating: 0xFF, count: 20))
+        for cover in [[], [1, 2, 3], Array(whole[..<frame]), Array(whole.prefix(whole.count / 2)), broken] {
+            let bytes = ZipSample(book(text, [Entry("OEBPS/a.jpg", cover), sound])).bytes
+            let image = try decoder.decode(.bytes(bytes), at: .fit(20))
+            #expect(image.size == PixelSize(width: 20, height: 10), "\(cover.count)")
+            #expect(EmbeddedPictureTests.isClose(image, Color(red: 0, green: 0, blue: 250)))
+        }
+        let pages = [Entry("1.jpg", Array(whole.prefix(whole.count / 2))), Entry("2.jpg", sound.content)]
+        #expect(try decoder.decode(.bytes(ZipSample(pages).bytes), at: .fit(20)).height == 10)
+        // Without any other picture the error is that of the cover.
+        let alone = ZipSample(book(text, [Entry("OEBPS/a.jpg", Array(whole.prefix(whole.count / 2)))])).bytes
+        #expect(error(alone)?.caseName == "truncated")
+    }
+
+    @Test func drawingsAreCoversToo() throws {
+        let drawing = """
+            <svg xmlns='http://www.w3.org/2000/svg' width='60' height='90'><image href='a.png'/>
+            <rect width='60' height='90' fill='#c83c14'/></svg>
+            """
+        let page = "<html><body><img src='cover.svg'/></body></html>"
+        let worker = ImageDecoder(
+            limits: .standard, isolation: .automatic, registry: .standard, pool: WorkerFixture.pool(1))
+        for text in [
+            "<metadata><meta name='cover' content='c'/></metadata><manifest><item id='c' href='cover.svg' "
+                + "media-type='image/svg+xml'/></manifest>",
+            "<manifest><item id='p' href='page.xhtml'/></manifest><spine><itemref idref='p'/></spine>",
+        ] {
+            let entries = book(text, [Entry("OEBPS/cover.svg", text: drawing), Entry("OEBPS/page.xhtml", text: page)])
+            let bytes = ZipSample(entries).bytes
+            #expect(try ImageInfo(of: .bytes(bytes)).storedSize == PixelSize(width: 60, height: 90))
+            let image = try worker.decode(.bytes(bytes), at: .fit(180))
+            #expect(image.size == PixelSize(width: 120, height: 180))
+            #expect(EmbeddedPictureTests.isClose(image, Color(red: 200, green: 60, blue: 20)))
+        }
+    }
+
     @Test func hostileBooksAreErrors() throws {
         let cover = Entry("OEBPS/a.jpg", try jpeg(11))
         for text in [

@@ -67,6 +67,19 @@ struct ImageResizerTests {
         #expect(try resizer.outputSize(for: size(1_000, 500)) == size(250, 125))
     }
 
+    /// The product of two doubles is often a little more than the whole number that is meant.
+    @Test(arguments: [
+        (100, 1.1, 110), (10, 1.1, 11), (50, 1.1, 55), (25, 2.2, 55), (100, 2.2, 220), (100, 1.25, 125), (3, 1.4, 5),
+        (33, 1.5, 50), (100, 1.000_01, 101), (1, 1e-9, 1),
+    ])
+    func scaledSizesAreWholeWhereTheyAreMeantToBe(side: Int, scale: Double, pixels: Int) throws {
+        var resizer = ImageResizer.crop(width: side, height: side)
+        resizer.scale = scale
+        #expect(try resizer.outputSize(for: size(900, 900)) == size(pixels, pixels))
+        resizer.mode = .limit
+        #expect(try resizer.outputSize(for: size(900, 900)) == size(pixels, pixels))
+    }
+
     @Test func impossibleRequestsAreTypedErrors() {
         let source = size(10, 10)
         for resizer in [

@@ -23,6 +23,38 @@ struct ImageMetadataTests {
         #expect(String(decoding: try #require(metadata.xmp), as: UTF8.self).contains("Fixture"))
     }
 
+    /// `PNG/raw-profile-exif.png`, 64 × 40, by ImageMagick's rules: compressed text of hexadecimal digits.
+    @Test func readsExifThatAPNGStoresAsText() throws {
+        let bytes = try Fixture.bytes("PNG/raw-profile-exif.png")
+        let source = ByteSource(bytes: bytes, name: "text")
+        #expect(try ImageInfo(reading: source).size == PixelSize(width: 40, height: 64))
+        let exif = try #require(ImageMetadata(reading: source).exif)
+        #expect(ExifSummary(exif: exif).orientation == .right)
+        #expect(try ImageDecoder(isolation: .inProcess).decode(.bytes(bytes)).size == PixelSize(width: 40, height: 64))
+    }
+
+    @Test(arguments: [
+        ("exif", "4578696600004D4D002A00000008000101120003000000010006000000000000", 32, true),
+        ("APP1", "45786966 0000 4d4d002a000000080001\n01120003000000010006000000000000\n", 32, true),
+        ("exif", "4D4D002A00000008000101120003000000010006000000000000", 26, true),
+        ("exif", "4D4D002A00000008000101120003000000010006000000000000", 27, false),
+        ("exif", "4D4D002A0000000800010112000300000001000600000000000x", 26, false),
+        ("APP1", "687474703A2F2F6E732E61646F6265", 15, false), ("exif", "", 0, false), ("exif", "4D4D", -2, false),
+        ("iptc", "4D4D002A00000008000101120003000000010006000000000000", 26, false),
+    ])
+    func plainTextsWithExifAreCheckedDigitByDigit(
+        _ name: String, _ digits: String, _ count: Int, _ isRead: Bool
+    ) throws {
+        let text = "Raw profile type \(name)\0\n\(name)\n      \(count)\n\(digits)\n"
+        var file = try Fixture.bytes("PNG/i0-8.png")
+        let length = withUnsafeBytes(of: UInt32(text.utf8.count).bigEndian) { Array($0) }
+        // Readers of headers leave the checksum to the decoder.
+        file.insert(contentsOf: length + Array("tEXt".utf8) + Array(text.utf8) + [0, 0, 0, 0], at: 33)
+        let source = ByteSource(bytes: file, name: "text")
+        #expect(try ImageInfo(reading: source).orientation == (isRead ? .right : .up))
+        #expect((try ImageMetadata(reading: source).exif != nil) == isRead)
+    }
+
     @Test(.enabled(if: Corpus.isAvailable, "needs the shared corpus"))
     func readsBlocksOfHEIC() throws {
         let metadata = try ImageMetadata(reading: ByteSource(.file(#require(Corpus.file("heic/IMG_5195.heic")))))

@@ -30,6 +30,36 @@ enum JPEG {
             limits: limits, cancellation: cancellation)
     }
 
+    /// The parts of a file: the start, each segment, and all from the first scan on.
+    static func segments(_ file: [UInt8]) -> [[UInt8]] {
+        var parts = [Array(file.prefix(2))]
+        var at = 2
+        while at + 4 <= file.count, file[at + 1] != 0xDA {
+            let count = 2 + Int(file[at + 2]) << 8 + Int(file[at + 3])
+            parts.append(Array(file[at..<(at + count)]))
+            at += count
+        }
+        return parts + [Array(file[at...])]
+    }
+
+    /// A grey picture of many pixels and four bytes for each 256 of them.
+    static func large(_ width: Int, _ height: Int) throws -> [UInt8] {
+        var parts = segments(try Fixture.bytes("JPEG/sampling-2x2.jpg"))
+        for index in parts.indices where parts[index][1] == 0xC0 {
+            let size = [height >> 8, height & 255, width >> 8, width & 255].map { UInt8($0) }
+            parts[index].replaceSubrange(5..<9, with: size)
+        }
+        let scan = parts.removeLast()
+        var file = parts.flatMap { $0 } + scan.prefix(2 + Int(scan[3]))
+        // In the tables of ITU-T T.81 annex K: no difference and no further coefficient, for four blocks of luma and
+        // two of chroma.
+        let unit: [UInt8] = [0b0010_1000, 0b1010_0010, 0b1000_1010, 0]
+        let count = ((width + 15) / 16) * ((height + 15) / 16)
+        file.reserveCapacity(file.count + 4 * count + 2)
+        for _ in 0..<count { file.append(contentsOf: unit) }
+        return file + [0xFF, 0xD9]
+    }
+
     /// The samples of a plane row by row, without padding.
     static func samples(_ plane: PixelPlane) -> [UInt8] {
         plane.storage.withUnsafeBytes { bytes in

@@ -129,6 +129,23 @@ import VitrineImaging
         }
     }
 
+    @Test(arguments: [[0, 0, 0], [0x12, 0xFF, 0, 0x34], Array("text".utf8), [UInt8](repeating: 0x55, count: 5_000)])
+    func garbageBetweenSegmentsIsPassedOver(_ garbage: [UInt8]) throws {
+        let file = try Fixture.bytes("JPEG/sampling-2x2.jpg")
+        let parts = JPEG.segments(file)
+        // Behind each part but the entropy-coded one, the first included.
+        let dirty = Array(parts.dropLast().joined(separator: garbage)) + garbage + parts[parts.count - 1]
+        #expect(ImageFormat.detect(dirty) == .jpeg)
+        let decoder = ImageDecoder(isolation: .inProcess)
+        for resizer in [ImageResizer.none, .fit(8), .fit(40)] {
+            #expect(try decoder.decode(.bytes(dirty), at: resizer) == (try decoder.decode(.bytes(file), at: resizer)))
+        }
+    }
+
+    @Test func bytesBehindTheStartOfAJPEGDoNotMakeOne() {
+        #expect(ImageFormat.detect([0xFF, 0xD8] + [UInt8](repeating: 0x55, count: 100)) == nil)
+    }
+
     @Test func missingEndMarkerIsNoTruncation() throws {
         for name in ["sampling-2x2", "progressive"] {
             let bytes = try Fixture.bytes("JPEG/\(name).jpg")

@@ -40,7 +40,7 @@ struct HostileSVGTests {
             for bytes in [document, Self.spread(document, behind: 1)] {
                 for count in 0...bytes.count {
                     let prefix = Array(bytes[..<count])
-                    _ = SVGPolicy.containsExternalReference(prefix)
+                    _ = try? SVGPolicy.keepToItself(prefix, input: "prefix")
                     read += (try? ImageInfo(of: .bytes(prefix)))?.format == .svg ? 1 : 0
                 }
             }
@@ -84,8 +84,10 @@ struct HostileSVGTests {
         "<?x > ?><image href='a.png'/>",
     ])
     func findsHiddenReferences(_ body: String) {
-        #expect(SVGPolicy.containsExternalReference(Self.svg(body)) != nil)
-        #expect(SVGPolicy.containsExternalReference(Self.utf16("<svg>\(body)")) != nil)
+        for document in [Self.svg(body), Self.utf16("<svg>\(body)")] {
+            #expect(SVGPolicy.containsExternalReference(document) != nil)
+            #expect(Self.isTakenOutOrRefused(document))
+        }
     }
 
     @Test(arguments: [
@@ -104,6 +106,7 @@ struct HostileSVGTests {
     func findsReferencesInDocumentTypes(_ subset: String, _ body: String) {
         let document = Self.svg(body, prologue: "<!DOCTYPE svg [\(subset)]>")
         #expect(SVGPolicy.containsExternalReference(document) != nil)
+        #expect(Self.isTakenOutOrRefused(document))
     }
 
     @Test(arguments: [
@@ -115,6 +118,12 @@ struct HostileSVGTests {
     ])
     func findsReferencesBeforeTheRoot(_ prologue: String) {
         #expect(SVGPolicy.containsExternalReference(Self.svg("", prologue: prologue)) != nil)
+        #expect(Self.isTakenOutOrRefused(Self.svg("", prologue: prologue)))
+    }
+
+    private static func isTakenOutOrRefused(_ document: [UInt8]) -> Bool {
+        guard let rest = try? SVGPolicy.keepToItself(document, input: "drawing") else { return true }
+        return !rest.leftOut.isEmpty && SVGPolicy.containsExternalReference(rest.bytes) == nil
     }
 
     @Test func refusesEncodingsItCannotRead() {

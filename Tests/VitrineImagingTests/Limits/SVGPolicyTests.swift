@@ -21,6 +21,9 @@ struct SVGPolicyTests {
     ])
     func findsWhatLeavesTheDocument(_ body: String) {
         #expect(SVGPolicy.containsExternalReference(svg(body)) != nil)
+        let rest = try? SVGPolicy.keepToItself(svg(body), input: "drawing")
+        #expect(rest?.leftOut.isEmpty == false)
+        #expect(rest.map { SVGPolicy.containsExternalReference($0.bytes) } == .some(nil))
     }
 
     @Test(arguments: [

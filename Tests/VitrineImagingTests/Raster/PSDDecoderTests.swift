@@ -93,6 +93,61 @@ import VitrineImaging
         #expect(try !ImageInfo(of: .bytes(opaque)).hasAlpha)
     }
 
+    /// Each kind of picture has half of a colour over white; the same over nothing is expected.
+    @Test func transparencyOfInksAndLabIsTakenOutOfTheirWhite() throws {
+        let count = picture.width * picture.height
+        func file(_ mode: Int, _ samples: [UInt8], _ depth: Int) throws -> [UInt8] {
+            let planes = samples.map { [UInt8](repeating: $0, count: count) }
+            let stored = depth == 8 ? planes : planes.map(RasterPicture.words)
+            return picture.psd(mode: mode, depth: depth, planes: stored, layers: -1)
+        }
+        for depth in [8, 16] {
+            // Half of full cyan.
+            let inks = try file(4, [127, 255, 255, 255, 128], depth)
+            #expect(try ImageInfo(of: .bytes(inks)).hasAlpha)
+            let cyan = Array(try pixels(inks).prefix(4))
+            #expect(cyan[0] <= 1 && cyan[1...] == [128, 128, 128])
+            let clear = try file(4, [255, 255, 255, 255, 0], depth)
+            #expect(try pixels(clear).prefix(4) == [0, 0, 0, 0])
+            // Half of (138, 165, 174), which is sRGB (200, 100, 50), over (255, 128, 128).
+            let lab = try file(9, [196, 147, 151, 128], depth)
+            #expect(try ImageInfo(of: .bytes(lab)).hasAlpha)
+            let brown = Array(try pixels(lab).prefix(4))
+            for (value, expected) in zip(brown, [100, 50, 25, 128]) { #expect(abs(Int(value) - expected) <= 3) }
+            let nothing = try file(9, [255, 128, 128, 0], depth)
+            #expect(try pixels(nothing).prefix(4) == [0, 0, 0, 0])
+            #expect(try pixels(file(9, [138, 165, 174, 255], depth)).prefix(4).last == 255)
+        }
+        let small = try image(file(4, [127, 255, 255, 255, 128], 8), at: .fit(4))
+        #expect(small[1, 1].alpha == 128 && small[1, 1].red <= 1)
+    }
+
+    /// Their rows would have too few samples for the channels of the result.
+    @Test func modesAndDepthsThatPhotoshopDoesNotWriteAreRefused() throws {
+        let palette = [UInt8](repeating: 7, count: 768)
+        let count = picture.width * picture.height
+        for depth in [1, 16, 32] {
+            let plane = [UInt8](repeating: 0, count: count * depth / 8 + picture.height * 3)
+            let file = picture.psd(mode: 2, depth: depth, planes: [plane], isPacked: false, colors: palette)
+            #expect(throws: ImageError.self) { try image(file) }
+        }
+        for mode in [1, 3, 4, 8, 9] {
+            let planes = [[UInt8]](repeating: [UInt8](repeating: 0, count: picture.height * 3), count: 4)
+            #expect(throws: ImageError.self) {
+                try image(picture.psd(mode: mode, depth: 1, planes: planes, isPacked: false))
+            }
+        }
+    }
+
+    /// Bitmaps have no transparency; a second channel is a stored selection.
+    @Test func aBitmapWithASecondChannelIsShownWithoutIt() throws {
+        let bits = [[UInt8]](repeating: [0b1010_0000, 0, 0b0000_0010], count: picture.height).flatMap { $0 }
+        let plain = try pixels(picture.psd(mode: 0, depth: 1, planes: [bits]))
+        let file = picture.psd(mode: 0, depth: 1, planes: [bits, bits.map { ~$0 }], layers: -1)
+        #expect(try pixels(file) == plain)
+        #expect(try !ImageInfo(of: .bytes(file)).hasAlpha)
+    }
+
     private func preview() throws -> [UInt8] {
         let flat = Image(size: PixelSize(width: 30, height: 20), color: Color(red: 220, green: 60, blue: 20))
         let jpeg = try flat.encoded(as: .jpeg(quality: 0.95))

@@ -98,21 +98,25 @@ import VitrineImaging
         #expect(try decode(pam(3, "RGB", opaque.samples([0, 1, 2])), .pnm) == opaque.pixels)
     }
 
-    @Test func floatMapsAreExposedByTheirMedian() throws {
-        // Most pixels have a light of 4, which becomes middle grey; one is a hundred times as bright, one is none.
-        var lights = [Float](repeating: 4, count: 15)
-        (lights[0], lights[1], lights[2]) = (400, 0, .nan)
+    @Test func lightOfOneInFloatMapsIsWhite() throws {
+        // Most pixels are middle grey, whatever the others are; one is two thousand times as bright, one is none.
+        var lights = [Float](repeating: 0.18, count: 15)
+        (lights[0], lights[1], lights[2], lights[3]) = (400, 0, .nan, 1)
         let data = RasterPicture.floats(lights, isBig: false)
         let pixels = try decode(Array("Pf\n5 3\n-1.0\n".utf8) + data, .pnm)
         // 0.18 encoded for sRGB is 117.6; the first row stored is the lowest.
         let bottom = Array(pixels[(2 * 20)...])
-        #expect(bottom[0] == 255 && bottom[4] == 0 && bottom[8] == 0)
+        #expect(bottom[0] == 255 && bottom[4] == 0 && bottom[8] == 0 && bottom[12] >= 253)
         #expect(pixels[0] == 118)
         let big = RasterPicture.floats(lights)
         #expect(try decode(Array("Pf\n5 3\n1\n".utf8) + big, .pnm) == pixels)
-        let color = RasterPicture.floats([[Float]](repeating: [1, 2, 4], count: 15).flatMap { $0 })
+        let color = RasterPicture.floats([[Float]](repeating: [0.1, 0.2, 0.4], count: 15).flatMap { $0 })
         let first = try decode(Array("PF\n5 3\n1.0\n".utf8) + color, .pnm)
-        #expect(first[0] < first[1] && first[1] < first[2])
+        #expect(Array(first[..<3]) == [89, 124, 170])
+        // Brighter than white: the order of channels stays, and none is at an end but the brightest.
+        let bright = RasterPicture.floats([[Float]](repeating: [0.5, 1, 2], count: 15).flatMap { $0 })
+        let second = try decode(Array("PF\n5 3\n1.0\n".utf8) + bright, .pnm)
+        #expect(second[0] > 100 && second[0] < second[1] && second[1] < 250 && second[2] >= 254)
     }
 
     // MARK: QOI, farbfeld
@@ -242,6 +246,18 @@ import VitrineImaging
         #expect(try decode(plain, .dds) == size.pixels)
         let gray = size.dds(flags: 0x2_0000, code: "", bits: 8, masks: [255, 0, 0, 0], data: size.samples([0]))
         #expect(try decode(gray, .dds) == RasterPicture.grays(size.samples([0])))
+        // Some writers put the mask into the highest byte of four, where an 8-bit pixel has none.
+        let high = size.dds(
+            flags: 0x2_0000, code: "", bits: 8, masks: [Int](repeating: 0xFF00_0000, count: 4), data: size.samples([0]))
+        #expect(try decode(high, .dds) == RasterPicture.grays(size.samples([0])))
+        // Alpha that no pixel has is none, and without a mask of its own grey is what alpha leaves.
+        let opaque = size.dds(
+            flags: 0x2_0001, code: "", bits: 8, masks: [0, 0, 0, 0xFF00_0000], data: size.samples([0]))
+        #expect(try decode(opaque, .dds) == RasterPicture.grays(size.samples([0])))
+        let both = size.dds(
+            flags: 0x2_0001, code: "", bits: 16, masks: [0, 0, 0, 0xFF00], data: size.samples([0, 3]))
+        let grays = (0..<30).flatMap { i in [0, 0, 0, 3].map { size.pixels[4 * i + $0] } }
+        #expect(try decode(both, .dds) == grays)
         // Red and blue, and two thirds of each between them; every row the same four codes.
         let colors: [UInt8] = [0x00, 0xF8, 0x1F, 0x00] + [UInt8](repeating: 0b1110_0100, count: 4)
         let row: [[UInt8]] = [[255, 0, 0, 255], [0, 0, 255, 255], [170, 0, 85, 255], [85, 0, 170, 255]]
@@ -322,14 +338,14 @@ import VitrineImaging
     // MARK: Radiance
 
     @Test func radianceRowsOfEveryCoding() throws {
-        // Light of 1 in half of the pixels, 2 in others: the median is 1 or 2, and 0.18 of it middle grey.
-        let one: [UInt8] = [128, 128, 128, 129], two: [UInt8] = [128, 128, 128, 130]
+        // Light of a quarter in half of the pixels, a half in others.
+        let one: [UInt8] = [128, 128, 128, 127], two: [UInt8] = [128, 128, 128, 128]
         let head = Array("#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n".utf8)
         let lines = [[UInt8]](repeating: one, count: 9) + [[UInt8]](repeating: two, count: 9)
         let plain = head + Array("-Y 2 +X 9\n".utf8) + lines.flatMap { $0 }
         let expected = try decode(plain, .hdr)
         #expect(Set(expected).count == 3)
-        #expect(expected[4 * 9] == 118)  // the upper median of 18 values
+        #expect(expected[0] == 137 && expected[4 * 9] == 188)
         let runs: [[UInt8]] = [one, [1, 1, 1, 8], two, [1, 1, 1, 3], two, [1, 1, 1, 4]]
         let old = head + Array("-Y 2 +X 9\n".utf8) + runs.flatMap { $0 }
         #expect(try decode(old, .hdr) == expected)

@@ -5,7 +5,7 @@ import VitrineImaging
 
 /// A plane whose samples a function of place and channel gives.
 func makePlane(_ width: Int, _ height: Int, _ channels: Int, _ sample: (Int, Int, Int) -> UInt8) -> PixelPlane {
-    let storage = PixelStorage(uninitializedByteCount: width * height * channels)
+    let storage = PixelStorage(zeroedByteCount: width * height * channels)
     for y in 0..<height {
         for x in 0..<width {
             for c in 0..<channels { storage.bytes[(y * width + x) * channels + c] = sample(x, y, c) }

@@ -27,6 +27,17 @@ struct SharedRoomTests {
         #expect(room.offset(of: tooLarge) == nil && tooLarge.count == WorkerProtocol.memorySize)
     }
 
+    /// A worker's memory still holds the pictures of earlier requests.
+    @Test func planesOfTheRoomAreZero() throws {
+        let memory = try SharedMemory()
+        memory.payload[..<4_096].initializeMemory(as: UInt8.self, repeating: 0xC0)
+        let room = SharedBuffer(memory)
+        for count in [100, 1_000] {
+            let isZero = room.storage(byteCount: count).withUnsafeBytes { $0.allSatisfy { $0 == 0 } }
+            #expect(isZero)
+        }
+    }
+
     /// 64 KB of a file cross in the shared memory, 8 MB of bytes; what is larger as a descriptor.
     @Test(arguments: [0, 64 << 10, 1 << 20, 8 << 20])
     func inputsOfEverySizeDecodeAlike(padding: Int) throws {

@@ -10,7 +10,7 @@ import VitrineImaging
 
     @Test(arguments: [
         ("quadrants.tif", ImageFormat.tiff, 0), ("quadrants.heic", .heic, 12),
-        ("quadrants.jp2", .jp2, 0), ("quadrants.svg", .svg, 0), ("deep.tif", .tiff, 0), ("lab.tif", .tiff, 3),
+        ("quadrants.svg", .svg, 0), ("deep.tif", .tiff, 0), ("lab.tif", .tiff, 3),
         ("quadrants.png", .png, 0), ("pages.tif", .tiff, 0),
     ])
     func decodesEveryPixelOfEachFormat(name: String, format: ImageFormat, tolerance: Int) throws {
@@ -109,14 +109,6 @@ import VitrineImaging
         #expect(image.planes[0].width == 960 && image.planes[0].height == 640)
         #expect(image.alpha == .straight)
         #expect(image.shows(DecodedImage.quadrants, tolerance: 0))
-    }
-
-    @Test func takesAResolutionOfJPEG2000() throws {
-        let image = try Self.pool.decode(
-            WorkerFixture.source("quadrants.jp2"),
-            WorkerFixture.request(.jp2, 96, 64, target: PixelSize(width: 24, height: 16)))
-        #expect(image.planes[0].width == 48 && image.planes[0].height == 32)
-        #expect(image.shows(DecodedImage.quadrants, tolerance: 2))
     }
 
     @Test func refusesAPageThatDoesNotExist() throws {

@@ -34,7 +34,8 @@ import VitrineImaging
             // Claims nothing about the size: the decoder's own checks must hold.
             let request = WorkerFixture.request(
                 format, 4_000, 4_000, target: PixelSize(200), allowPartial: source.count % 2 == 0, limits: limits)
-            let image = try pool.decode(source, request, decoder: format == .jxl ? "LibJXLDecoder" : "VipsDecoder")
+            let decoder = format == .jxl ? "LibJXLDecoder" : format == .jp2 ? "JP2Decoder" : "VipsDecoder"
+            let image = try pool.decode(source, request, decoder: format == .tiff ? nil : decoder)
             return image.isPartial ? "partial" : "decoded"
         } catch {
             if case .workerFailed(_, let reason) = error { print(URL(filePath: path).lastPathComponent, reason) }

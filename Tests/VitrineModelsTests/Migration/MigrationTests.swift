@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import ModelsSamples
 import TestSupport
 import Testing
@@ -183,6 +184,31 @@ private enum Renamed: DatedBuild {
         let other = TypeRegistry()
         #expect(try written.coder(other).decode(Dated<OnlyB>.self, from: written.bytes).values == [2])
         #expect(other.droppedProperties(of: "Note") == ["a"])
+    }
+
+    private struct RecordingHandler: LogHandler {
+        let records: Recorder<(level: Logger.Level, metadata: Logger.Metadata)>
+        var metadata = Logger.Metadata()
+        var logLevel = Logger.Level.trace
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) { records.add((event.level, event.metadata ?? [:])) }
+    }
+
+    @Test func unknownPropertiesAreLoggedOnceForEachTypeAndName() throws {
+        let records = Recorder<(level: Logger.Level, metadata: Logger.Metadata)>()
+        let registry = TypeRegistry(log: Logger(label: "test") { _ in RecordingHandler(records: records) })
+        for _ in 0..<3 {
+            _ = try written.coder(registry).decode(Dated<Second>.self, from: written.bytes)
+        }
+        #expect(records.all.map(\.level) == [.debug])
+        let metadata = records.all.first?.metadata ?? [:]
+        #expect(metadata["type"]?.description == "Note")
+        #expect(Set((metadata["names"]?.description ?? "").components(separatedBy: ", ")) == ["a", "b"])
     }
 
     private enum OnlyB: NoteBuild {

@@ -40,7 +40,25 @@ import VitrineModels
         #expect(SchemaVersion("1.9") < "1.10")
         #expect(SchemaVersion("1.0") == "1")
         #expect(SchemaVersion("1") < "1.0.1")
-        #expect(SchemaVersion("2.0").description == "2")
+        #expect(Set([SchemaVersion("2.0"), "2", "2.0.0", "2.1"]).count == 2)
+    }
+
+    @Test func versionsPrintAsTheyWereGiven() throws {
+        for text in ["2.0", "2", "1.2-beta.4", "007", ".."] { #expect(SchemaVersion(text).description == text) }
+        // The text is no part of a schema: equal versions have the same fingerprint.
+        struct One: DatedBuild {
+            static var name: String { "Versioned" }
+            static var version: SchemaVersion { "1" }
+            static var properties: [DatedProperty] { [DatedProperty(name: "x")] }
+        }
+        struct OneZero: DatedBuild {
+            static var name: String { "Versioned" }
+            static var version: SchemaVersion { "1.0" }
+            static var properties: [DatedProperty] { One.properties }
+        }
+        let (one, other) = (try TypeRegistry().schema(of: Dated<One>.self), try TypeRegistry().schema(of: Dated<OneZero>.self))
+        #expect(one.fingerprint == other.fingerprint)
+        #expect("\(other.version)" == "1.0")
     }
 
     @Test(arguments: [

@@ -1,5 +1,5 @@
 import Testing
-import VitrineNetwork
+@_spi(HTTPCacheEngine) import VitrineNetwork
 
 struct IPAddressTests {
     @Test(arguments: ["192.0.2.1", "0.0.0.0", "2001:db8::1", "::", "::ffff:192.0.2.1", "fe80::1"])
@@ -41,6 +41,38 @@ struct IPAddressTests {
     ] as [(String, IPAddress.Class)])
     func seesThroughEmbeddedAddresses(_ text: String, _ expected: IPAddress.Class) throws {
         #expect(try #require(IPAddress(text)).class == expected)
+    }
+
+    /// A connection may lead to the embedded address, and to the one around it.
+    @Test(arguments: [
+        ("fe80::5efe:10.0.0.1", [.private, .linkLocal]), ("fe80::5efe:8.8.8.8", [.linkLocal]),
+        ("fd00::5efe:127.0.0.1", [.loopback, .private]), ("2001:0:a00:1::f7f7:f7f7", [.private, .reserved]),
+        ("2001:0:808:808::80ff:fffe", [.loopback, .reserved]), ("64:ff9b:1::127.0.0.1", [.loopback, .private]),
+        ("64:ff9b::10.0.0.1", [.private]), ("2002:a00:1::", [.private]), ("10.0.0.1", [.private]), ("8.8.8.8", []),
+    ] as [(String, Set<IPAddress.Class>)])
+    func judgesEmbeddedAddressesAndTheirRanges(_ text: String, _ expected: Set<IPAddress.Class>) throws {
+        let classes = Set(try #require(IPAddress(text)).classes)
+        #expect(classes.subtracting([.public, .unspecified]) == expected, "\(classes)")
+        // A policy permits an address if it permits all that it is.
+        var policy = URLAccessPolicy.publicOnly
+        policy.privateExceptions = [.networks]
+        let isPermitted = policy.check(try #require(IPAddress(text))) == nil
+        #expect(isPermitted == expected.isSubset(of: [.private]), "\(text)")
+    }
+
+    /// Outside of 169.254.0.0/16, in private, public and provider ranges.
+    @Test(arguments: [
+        "fd00:ec2::254", "fd00:ec2::23", "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd20:ce::254",
+        "fd00:42::42",        "169.254.169.254", "::ffff:100.100.100.200",
+    ])
+    func metadataServicesAreOnTheLink(_ text: String) throws {
+        let address = try #require(IPAddress(text))
+        #expect(address.class == .linkLocal)
+        var policy = URLAccessPolicy.publicOnly
+        policy.privateExceptions = [.loopback, .networks]
+        #expect(policy.check(address) != nil)
+        policy.privateExceptions = [.linkLocal]
+        #expect(policy.check(address) == nil)
     }
 
     @Test func publicAddressesStayPublicInsideOthers() throws {

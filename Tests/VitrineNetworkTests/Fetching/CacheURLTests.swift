@@ -34,6 +34,24 @@ struct CacheURLTests {
         #expect(await cacheCode { _ = try await missing.value } == -530)
     }
 
+    @Test func listedURLsStay() async throws {
+        let pages = Pages()
+        for name in ["/a", "/b", "/c"] { pages[name] = .init(name, ["Cache-Control: max-age=60"]) }
+        let server = try pages.serve()
+        let fixture = try FetchFixture<String>()
+        let cache = fixture.cache, options = fixture.options
+        for name in ["/a", "/b"] { _ = try await cache.value(from: server.url(name), options: options) }
+        _ = try await cache.value(from: server.url("/c"), id: "mine", options: options)
+        let list = RetainSet(of: cache)
+        list.preserve(server.url("/b"), options: options)
+        list.preserve(server.url("/other"), id: "mine", options: options)
+        #expect(try await list.commit(sparesMemory: false).removed == 1)
+        cache.clearMemory()
+        #expect(await cache.depth(of: fixture.fetcher(server.url("/a")).key) == .source)
+        #expect(await cache.depth(of: fixture.fetcher(server.url("/b")).key) == .disk)
+        #expect(await cache.depth(of: NetworkFetcher<String>(url: server.url("/c"), id: "mine", options: options).key) == .disk)
+    }
+
     @Test func updatesSwapWhatHasChanged() async throws {
         let pages = Pages()
         pages["/a"] = .init("one", tag: "\"1\"", ["Cache-Control: max-age=60"])

@@ -124,7 +124,8 @@ struct HostileFetchTests {
     }
 
     @Test func badAnswersLeaveWhatIsStored() async throws {
-        for (name, steps, _) in Self.answers where name != "304 to no condition" {
+        // A source that is gone takes its value with it.
+        for (name, steps, _) in Self.answers where !["304 to no condition", "404 with a picture"].contains(name) {
             let pages = Pages()
             pages["/a.png"] = .init("picture", tag: "\"1\"", ["Cache-Control: max-age=60"])
             let server = try pages.serve()

@@ -52,16 +52,16 @@ struct StoredResponseTests {
         for _ in 0..<5000 {
             let count = Int.random(in: 0..<64, using: &generator)
             let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
-            _ = try? StoredResponse(bytes: [1, 0] + bytes)
+            _ = try? StoredResponse(bytes: [2, 0] + bytes)
             _ = try? StoredResponse(bytes: bytes)
         }
     }
 
     @Test func asksForNoMoreMemoryThanThereAreBytes() {
         let counts: [UInt8] = [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F]
-        #expect(throws: StoredResponseError.damaged) { try StoredResponse(bytes: [1, 0, 0xC8, 1, 0, 0] + counts) }
+        #expect(throws: StoredResponseError.damaged) { try StoredResponse(bytes: [2, 0, 0xC8, 1, 0, 0] + counts) }
         #expect(throws: StoredResponseError.damaged) {
-            try StoredResponse(bytes: [1, 0, 0xC8, 1, 0, 0, 1] + counts + [0x41, 0x41])
+            try StoredResponse(bytes: [2, 0, 0xC8, 1, 0, 0, 1] + counts + [0x41, 0x41])
         }
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import VitrineCache
 import VitrineCore
 import VitrineNetwork
 
@@ -234,6 +235,25 @@ struct NetworkLoaderTests {
         #expect(NetworkError.tooManyRedirects(url: url, reason: "a loop").code == -440)
     }
 
+    @Test func codesOfResponsesNeverChangeAndPassThroughCaches() async throws {
+        let url = "http://h/"
+        let head = HTTPResponseHead(status: 404, headers: [:], url: URL(filePath: "/"))
+        let errors: [NetworkError] = [
+            .contentType(url: url, type: "text/html"), .truncated(url: url, received: ByteCount(1), reason: "it ended"),
+            .status(url: url, head),
+        ]
+        #expect(errors.map(\.code) == [-400, -401, -402])
+        let cache = Cache<String>(name: "none", configuration: CacheConfiguration(root: "/nonexistent"))
+        for error in errors {
+            let outer = await #expect(throws: CacheError.self) {
+                _ = try await cache.value(forKey: "lake", levels: []) { throw error }
+            }
+            #expect(outer?.code == -530 && (outer?.underlying as? NetworkError)?.code == error.code)
+            #expect(outer?.localizedDescription.contains(error.localizedDescription) == true)
+            #expect(error.localizedDescription.contains(url))
+        }
+    }
+
     @Test func conditionalRequestsGetTheir304() async throws {
         let http = ScriptedLoader { (request, _) throws(NetworkError) in answer(request, 304, ["ETag": "\"a\""]) }
         var request = try request("http://h/")
@@ -402,5 +422,74 @@ struct NetworkLoaderTests {
             #expect(steps.last?.isComplete == true)
             #expect(steps.last?.received == 5)
         }
+    }
+
+    @Test func inlineDataAreReadAsBrowsersDo() async throws {
+        let loader = NetworkLoader(ScriptedLoader { (request, _) throws(NetworkError) in answer(request) })
+        let table = [
+            "data:;base64,YWJjZA==", "data:;base64,YWJj%0AZA==", "data:;base64,YWJj%20ZA%3D%3D", "data:;base64,YWJjZA",
+            "data:;BASE64,YWJjZA==", "data:text/plain;%20base64%20,YWJjZA==",
+        ]
+        for text in table {
+            let response = try await loader.load(try request(text))
+            #expect(try await response.body.collect() == Array("abcd".utf8), "\(text)")
+        }
+        for text in ["data:;base64,YWJjZ", "data:;base64,YWJjZA=", "data:;base64,YW=JjZA", "data:;base64,YWJj===="] {
+            #expect(await failure { _ = try await loader.load(try request(text)) }?.code == -410, "\(text)")
+        }
+    }
+
+    @Test func errorsNameABoundedPartOfTheURL() async throws {
+        let url = "data:text/plain;base64," + String(repeating: "x", count: 300_001)
+        let loader = NetworkLoader(ScriptedLoader { (request, _) throws(NetworkError) in answer(request) })
+        let invalid = await failure { _ = try await loader.load(try request(url)) }
+        #expect((invalid?.description.utf8.count ?? 1000) < 300)
+        let long = "http://a.example/" + String(repeating: "x", count: 5000)
+        let error = NetworkError.contentType(url: long, type: "text/html")
+        #expect(error.description.utf8.count < 300)
+        #expect(error.url == long)
+    }
+
+    // MARK: Bodies of other transports
+
+    /// Loads a body in chunks from a transport that declares a length.
+    private func measured(_ declared: String, _ chunks: [[UInt8]], limit: Int = 1000) async throws -> [UInt8] {
+        let loader = NetworkLoader(
+            ScriptedLoader { (request, _) throws(NetworkError) in
+                let rest = Locked(chunks)
+                return HTTPResponse(
+                    head: HTTPResponseHead(headers: ["Content-Length": declared], url: request.url),
+                    body: ResponseBody { () async throws(NetworkError) in
+                        rest.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+                    })
+            })
+        var request = try request("http://a.example/")
+        request.maximumBodySize = ByteCount(limit)
+        return try await loader.load(request).body.collect()
+    }
+
+    @Test func bodiesOfAnyTransportHaveTheirDeclaredLength() async throws {
+        #expect(try await measured("5", [[1, 2], [3, 4, 5]]) == [1, 2, 3, 4, 5])
+        let short = await failure { _ = try await measured("200", [[UInt8](repeating: 65, count: 100)]) }
+        guard case .truncated = short else { Issue.record("\(String(describing: short))"); return }
+        let long = await failure { _ = try await measured("3", [[1, 2], [3, 4, 5]]) }
+        guard case .invalidResponse = long else { Issue.record("\(String(describing: long))"); return }
+        let large = await failure { _ = try await measured("", [[1, 2], [3, 4, 5]], limit: 4) }
+        guard case .bodyTooLarge = large else { Issue.record("\(String(describing: large))"); return }
+    }
+
+    @Test func aPartWithStatus200IsNeverTheWhole() async throws {
+        func load(_ range: String, _ count: Int) async throws -> [UInt8] {
+            let loader = NetworkLoader(
+                ScriptedLoader { (request, _) throws(NetworkError) in
+                    answer(request, 200, ["Content-Range": range], String(repeating: "x", count: count))
+                })
+            return try await loader.load(try request("http://a.example/")).body.collect()
+        }
+        #expect(await failure { _ = try await load("bytes 50-99/100", 50) }?.code == -430)
+        #expect(await failure { _ = try await load("bytes 0-49/100", 50) }?.code == -430)
+        // Parts that are the whole, and fields that say nothing.
+        #expect(try await load("bytes 0-99/100", 100).count == 100)
+        #expect(try await load("none", 100).count == 100)
     }
 }

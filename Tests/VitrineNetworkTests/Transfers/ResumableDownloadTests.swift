@@ -111,6 +111,16 @@ struct PartialDownloadTests {
         #expect(partial.continuation(status: 416, headers: [:]) == .failed(discarding: true))
     }
 
+    @Test func withoutALengthItIsCompleteIfTheServerConfirmsTheVersion() throws {
+        let partial = try #require(try partial(["ETag": "\"a\""], length: 100))
+        let range = "bytes */100"
+        #expect(partial.continuation(status: 416, headers: ["Content-Range": range, "ETag": "\"a\""]) == .complete)
+        for headers: HTTPHeaders in [
+            ["Content-Range": range], ["Content-Range": range, "ETag": "\"b\""],
+            ["Content-Range": "bytes */101", "ETag": "\"a\""], ["ETag": "\"a\""],
+        ] { #expect(partial.continuation(status: 416, headers: headers) == .failed(discarding: true)) }
+    }
+
     @Test(arguments: [
         "", "bytes", "bytes 0-1", "bytes 1-0/5", "bytes 0-5/5", "bytes -1/5", "bytes 0-/5", "bytes */*",
         "bytes 0-1/5/6",

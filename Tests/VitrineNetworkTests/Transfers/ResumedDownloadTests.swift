@@ -320,5 +320,43 @@ struct ResumedDownloadTests {
         #expect(server.requests.last?.header("Range") == nil)
         #expect(destination.names.isEmpty)
     }
+
+    // MARK: Servers that contradict themselves
+
+    @Test func aPartWithStatus200IsAppended() async throws {
+        let content = content
+        let (file, destination, _) = try await resume { request in
+            let range = request.header("Range")
+            guard let start = range.flatMap({ Int($0.dropFirst(6).dropLast()) }) else { return [.close] }
+            let fields = ["ETag: \"v1\"", "Content-Range: bytes \(start)-19999/20000"]
+            return [.reply(200, fields, body: Array(content[start...]))]
+        }
+        #expect(destination.bytes == content)
+        #expect(file.resumedLength == 8000)
+    }
+
+    @Test func theSameTagWithAnotherLengthIsRefused() async throws {
+        let error = await failure {
+            _ = try await resume { _ in [.reply(200, ["ETag: \"v1\""], body: [1, 2, 3])] }
+        }
+        guard case .invalidResponse = error else { Issue.record("\(String(describing: error))"); return }
+    }
+
+    @Test func aBodyWithoutALengthIsCompleteIfTheServerConfirmsIt() async throws {
+        let content = content, destination = try Destination(), turn = Counter()
+        let server = try LoopbackServer { request in
+            guard turn.add(1) > 1 else {
+                let head = "HTTP/1.1 200 OK\r\nETag: \"v1\"\r\nTransfer-Encoding: chunked\r\n\r\n"
+                // Everything but the last chunk.
+                return [.text(head + String(content.count, radix: 16) + "\r\n"), .bytes(content), .text("\r\n"), .close]
+            }
+            return [.reply(416, ["Content-Range: bytes */20000", "ETag: \"v1\""])]
+        }
+        let loader = makeDownloader(), request = patient(server.url("/"))
+        #expect(await failure { _ = try await loader.download(request, to: destination.path) } != nil)
+        _ = try await loader.download(request, to: destination.path)
+        #expect(destination.bytes == content)
+        #expect(server.requests.map { $0.header("Range") } == [nil, "bytes=20000-"])
+    }
 }
 #endif

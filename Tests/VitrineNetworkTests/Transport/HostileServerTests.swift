@@ -236,5 +236,34 @@ struct HostileServerTests {
             return Int(end, radix: 16) == port && words[9] != "0"
         }.count
     }
+
+    // MARK: Bytes behind a body
+
+    @Test(arguments: ["\r\n", "JUNK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nGREEN"], [true, false])
+    func bytesBehindABodyAreNeverAnAnswer(_ junk: String, _ isLate: Bool) async throws {
+        let hasRead = LoopbackServer.Barrier(), hasSent = LoopbackServer.Barrier(), turn = Counter()
+        let server = try LoopbackServer { request in
+            guard request.target == "/first" else { return [.reply(body: Array("right".utf8))] }
+            turn.add(1)
+            let reply = LoopbackServer.Step.reply(body: Array("first".utf8))
+            return isLate ? [reply, .wait(hasRead), .text(junk), .wait(hasSent)] : [reply, .text(junk), .wait(hasSent)]
+        }
+        defer { hasSent.open() }
+        let loader = makeLoader()
+        #expect(try await loader.whole(patient(server.url("/first"))).1 == Array("first".utf8))
+        hasRead.open()
+        // The server cannot know when the bytes arrive. The client closes the connection when they do.
+        hasSent.open()
+        await server.waitUntilUnused()
+        #expect(try await loader.whole(patient(server.url("/second"))).1 == Array("right".utf8))
+        #expect(server.connectionCount == 2)
+    }
+
+    @Test func connectionsAreStillReused() async throws {
+        let server = try LoopbackServer { _ in [.reply(body: [1, 2, 3])] }
+        let loader = makeLoader()
+        for _ in 0..<20 { #expect(try await loader.whole(patient(server.url("/"))).1 == [1, 2, 3]) }
+        #expect(server.connectionCount == 1)
+    }
 }
 #endif

@@ -50,6 +50,27 @@ import VitrinePipeline
         #expect(await next.contains(request().request, at: .memory))
     }
 
+    /// However quickly the disk answers: the task has ended before its closures are added.
+    @Test @MainActor func whatWasNotInMemoryIsNeverToldWithinTheCall() async throws {
+        let service = ImagePipeline.stored(in: directory)
+        _ = try await service.image(for: request().request)
+        try await service.cache.flush()
+        let next = ImagePipeline.stored(in: directory)
+        let seen = Recorder<String>()
+        let fromDisk = next.start(request().request)
+        _ = try await fromDisk.value
+        await withCheckedContinuation { done in
+            fromDisk.onImage { _ in
+                seen.add("disk")
+                done.resume()
+            }
+            #expect(seen.all.isEmpty)
+        }
+        next.start(request().request).onImage { _ in seen.add("memory") }
+        #expect(seen.all == ["disk", "memory"])
+        #expect(next.statistics.fromDisk == 1 && next.statistics.fromMemory == 1)
+    }
+
     @Test func callersThatMayBlockGetMemoryHitsOfFilesAtOnce() async throws {
         let service = ImagePipeline.stored(in: directory)
         let source = FiringSource(knowsItself: false)
@@ -167,6 +188,7 @@ import VitrinePipeline
         }
         #expect(key(.none) == CacheKey("a", "0x0", "none"))
         #expect(key(.fit(width: 300, height: 20), 2) == CacheKey("a", "600x40", "fit"))
+        #expect(key(.fit(width: 100, height: 50), 1.1) == CacheKey("a", "110x55", "fit"))
         #expect(key(.limit(width: 12_345, height: 0)) == CacheKey("a", "12345x0", "limit", "no-upscaling"))
         var small = ImageResizer.fill(width: 1, height: 2)
         small.allowsUpscaling = false

@@ -31,6 +31,22 @@ import Glibc
         }
     }
 
+    @Test func asManyAtOnceAsAllowed() async throws {
+        for concurrency in [1, 3] {
+            let service = ImagePipeline.withoutDisk(concurrency: concurrency)
+            let sources = (0...concurrency).map { FiringSource(CacheKey("\($0)")) }
+            let tasks = sources.map { service.start(ImageRequest($0, size: .fit(10))) }
+            // All places are taken by calls that have begun, and the last request waits for one of them.
+            for source in sources.dropLast() { await source.begun.reach(1) }
+            #expect(service.slots.running == concurrency && service.slots.queued == 1)
+            #expect(sources[concurrency].begun.count == 0)
+            sources[0].fire()
+            await sources[concurrency].begun.reach(1)
+            for source in sources.dropFirst() { source.fire() }
+            for task in tasks { _ = try await task.value }
+        }
+    }
+
     @Test func theMostUrgentComesFirst() async throws {
         let service = ImagePipeline.withoutDisk(concurrency: 1)
         let order = Recorder<String>()

@@ -18,6 +18,26 @@ import VitrinePipeline
         }
     }
 
+    @Test func stylesHoldSizeAndProcessors() async throws {
+        let source = ClosureSource.picture("a")
+        let round = ImageStyle("round", size: .crop(width: 20, height: 20), processors: [.circle()])
+        let request = ImageRequest(source, style: round, scale: 2, priority: .high)
+        let same = ImageRequest(source, size: .crop(width: 40, height: 40), processors: [.circle()])
+        #expect(service.key(of: request, identity: "a") == service.key(of: same, identity: "a"))
+        #expect(request.priority == .high)
+        let image = try await service.image(for: request)
+        #expect(image.size == PixelSize(40) && image[0, 0].alpha == 0)
+        // A closure is known by the name of its style.
+        let red = ImageStyle("red") { image in Image(size: image.size, color: Color(red: 255, green: 0, blue: 0)) }
+        let blue = ImageStyle("blue") { image in Image(size: image.size, color: Color(red: 0, green: 0, blue: 255)) }
+        #expect(try await service.image(for: ImageRequest(source, style: red))[0, 0].red == 255)
+        #expect(try await service.image(for: ImageRequest(source, style: blue))[0, 0].blue == 255)
+        #expect(red != blue && red.name == "red")
+        let url = URL(filePath: Samples.path("lake.jpg"))
+        #expect(try await service.image(for: ImageRequest(url, style: red))[0, 0].red == 255)
+        #expect(try await service.start(url, size: .fit(8)).value.size.longestSide == 8)
+    }
+
     @Test func tellsIdentitiesApart() {
         let source = ClosureSource.picture("a")
         let requests = [

@@ -41,6 +41,22 @@ import VitrinePipeline
         #expect(throws: ImagePipelineError.self) { try FileKind(of: .file("/nowhere")) }
     }
 
+    @Test func documentsWithoutAHeaderAreToldByTheirEnds() throws {
+        let document = TinyPDF(pages: [.init(content: "1 0 0 rg 0 0 200 100 re f")]).bytes
+        let bare = Array(document.dropFirst("%PDF-1.7\n".utf8.count))
+        let covered = [UInt8](repeating: 0x2D, count: 3_000) + document
+        for bytes in [bare, covered, document + [UInt8](repeating: 10, count: 900)] {
+            #expect(try kind(bytes) == .pdf)
+            let page = PDFDocument(PDFDocument(.bytes(bytes, name: "bare")), workers: PDFFixture.workers()).page(1)
+            let image = try page.image(RenderRequest(size: PixelSize(40)))
+            #expect(image.size == PixelSize(width: 40, height: 20))
+            #expect(Set(image.corners) == [Color(red: 255, green: 0, blue: 0)])
+        }
+        for end in ["startxref", "startxref\n", "startxref\nnone", "startxref12"] {
+            #expect(try kind(Array("some text that ends in \(end)".utf8)) == nil)
+        }
+    }
+
     @Test func sourcesAreChosenByContent() throws {
         var options = SourceDetector.Options(page: 3, moment: .second(2))
         options.precision = .exact

@@ -253,4 +253,168 @@ import VitrinePipeline
         #expect(loads.value == 1)
         #expect(service.statistics.calls == 1)
     }
+
+    // MARK: Identities, refreshes and progress
+
+    @Test func requestsOfOtherLoadersShareNothing() async throws {
+        let server = try LoopbackServer { request in
+            let name = request.header("Authorization") == "A" ? "leaf.png" : "lake-palette.png"
+            let body = (try? Samples.bytes(name)) ?? []
+            return [.reply(200, ["Content-Type: image/png", "Cache-Control: private, max-age=60"], body: body)]
+        }
+        let site = try Site(Self.fresh, [])
+        func image(_ token: String, _ side: Int) async throws -> Image {
+            var loading = NetworkLoader.Configuration()
+            loading.headers["Authorization"] = token
+            var options = site.options
+            options.loader = NetworkLoader(CurlLoader(), loading)
+            let source = URLImageSource(server.url("/me"), options: options)
+            return try await site.service.image(for: ImageRequest(source, size: .fit(side)))
+        }
+        let first = try await image("A", 64)
+        #expect(try await image("B", 64) != first)
+        #expect(try await image("B", 16) != image("A", 16))
+        #expect(server.requests.count == 2)
+    }
+
+    @Test func aRequestDoesNotFailByTheOptionsOfAnother() async throws {
+        let gate = LoopbackServer.Barrier()
+        defer { gate.open() }
+        let site = try Site(Self.fresh, Samples.bytes("leaf.png"), gate: gate)
+        func start(_ change: (inout FetchOptions) -> Void) -> ImageTask {
+            var options = site.options
+            change(&options)
+            let source = URLImageSource(site.server.url("/a"), options: options)
+            return site.service.start(ImageRequest(source, size: .fit(16)))
+        }
+        let bounded = [start { $0.maximumBodySize = ByteCount(20) }, start { $0.contentTypes = ["image/jpeg"] }]
+        let hurried = start { $0.totalTimeout = .seconds(3000) }
+        let free = start { _ in }
+        try await offPool { try waitUntil("each has asked") { site.server.requests.count == 4 } }
+        hurried.cancel()
+        gate.open()
+        #expect(try await free.value.size.longestSide == 16)
+        for task in bounded { await #expect(throws: ImagePipelineError.self) { try await task.value } }
+    }
+
+    @Test func requestsThatOnlyWriteAskTheServerAnew() async throws {
+        let site = try Site(Self.fresh, Samples.bytes("leaf.png"))
+        func request(_ side: Int, _ levels: CacheLevels) -> ImageRequest {
+            var request = ImageRequest(site.source(), size: .fit(side))
+            request.cacheLevels = levels
+            return request
+        }
+        let old = try await site.image(64)
+        _ = try await site.image(16)
+        let changed = try Samples.bytes("lake-palette.png")
+        site.page.now = (["Content-Type: image/png", "Cache-Control: max-age=60", "ETag: \"2\""], changed)
+        // Nothing is read and nothing is stored.
+        let other = try await site.service.image(for: request(64, []))
+        #expect(other != old)
+        #expect(try await site.image(64) == old)
+        #expect(site.server.requests.count == 2)
+        // What is loaded anew replaces what is stored, also in other sizes.
+        #expect(try await site.service.image(for: request(64, .writeOnly)) == other)
+        #expect(site.server.requests.last?.header("Cache-Control") == "no-cache")
+        #expect(try await site.image(64) == other)
+        try await site.service.cache.flush()
+        try await site.service.originals.flush()
+        let later = ImagePipeline.stored(in: site.directory) { $0.clock = site.service.configuration.clock }
+        // The disk holds it with a loss; the old picture has another shape.
+        #expect(try await later.image(for: ImageRequest(site.source(), size: .fit(64))).size == other.size)
+        #expect(old.size != other.size)
+        let small = try await site.image(16)
+        #expect(try await site.service.image(for: request(16, [])).size == small.size)
+        #expect(site.server.requests.count == 4)
+    }
+
+    @Test(arguments: [404, 410])
+    func picturesThatAreGoneDoNotComeBackOffline(_ status: Int) async throws {
+        let isGone = Locked(false)
+        let server = try LoopbackServer { _ in
+            if isGone.withLock({ $0 }) { return [.reply(status)] }
+            return [.reply(200, Self.fresh, body: (try? Samples.bytes("leaf.png")) ?? [])]
+        }
+        let site = try Site(Self.fresh, [])
+        let source = URLImageSource(server.url("/a"), options: site.options)
+        for side in [64, 16] { _ = try await site.service.image(for: ImageRequest(source, size: .fit(side))) }
+        isGone.withLock { $0 = true }
+        // A new load finds out before the stored pictures expire.
+        var refresh = ImageRequest(source, size: .fit(64))
+        refresh.cacheLevels = .writeOnly
+        await #expect(throws: ImagePipelineError.self) { try await site.service.image(for: refresh) }
+        server.stop()
+        await server.waitUntilUnused()
+        for side in [64, 16, 128] {
+            await #expect(throws: ImagePipelineError.self) {
+                try await site.service.image(for: ImageRequest(source, size: .fit(side)))
+            }
+        }
+    }
+
+    @Test func progressEndsForEveryRequest() async throws {
+        let gate = LoopbackServer.Barrier()
+        defer { gate.open() }
+        let site = try Site(Self.fresh, Samples.bytes("leaf.png"), gate: gate)
+        func start(_ side: Int) -> (ImageTask, TransferProgress) {
+            let progress = TransferProgress()
+            let source = URLImageSource(site.server.url("/a"), options: site.options, progress: progress)
+            return (site.service.start(ImageRequest(source, size: .fit(side))), progress)
+        }
+        let (first, joined) = (start(64), start(16))
+        gate.open()
+        _ = try await first.0.value
+        _ = try await joined.0.value
+        let (fromMemory, fromOriginal) = (start(64), start(128))
+        _ = try await fromMemory.0.value
+        _ = try await fromOriginal.0.value
+        for (_, progress) in [first, joined, fromMemory, fromOriginal] {
+            var last: TransferProgress.Step?
+            for await step in progress { last = step }
+            #expect(last?.isComplete == true)
+            #expect(last?.fraction == 1)
+        }
+        #expect(site.server.requests.count == 1)
+        // And of those that fail.
+        let failed = TransferProgress()
+        let nowhere = try #require(URL(string: "http://127.0.0.1:1/"))
+        let source = URLImageSource(nowhere, options: site.options, progress: failed)
+        await #expect(throws: ImagePipelineError.self) { try await site.service.image(for: ImageRequest(source)) }
+        #expect(failed.current.isFinished && !failed.current.isComplete)
+    }
+
+    // MARK: Media types
+
+    private static let vague: [[String]] = [
+        [], ["Content-Type:"], ["Content-Type: text/plain"], ["Content-Type: application/octet-stream"],
+        ["Content-Type: unknown/unknown"], ["Content-Type: jpg"], ["Content-Type: application/x-picture"],
+    ]
+
+    @Test(arguments: vague.indices)
+    func picturesAreRecognizedWhereTheirTypeSaysNothing(_ index: Int) async throws {
+        let site = try Site(Self.vague[index] + ["Cache-Control: max-age=60"], Samples.bytes("leaf.png"))
+        #expect(try await site.image(16).size.longestSide == 16)
+        var options = site.options
+        options.contentTypes = ["*/*"]
+        let source = URLImageSource(site.server.url("/b"), options: options)
+        #expect(try await site.service.image(for: ImageRequest(source, size: .fit(16))).size.longestSide == 16)
+    }
+
+    @Test(arguments: ["text/html", "application/json", "text/css", "application/x-javascript"])
+    func typesThatAreNoPicturesAreRefused(_ type: String) async throws {
+        let site = try Site(["Content-Type: \(type)"], Samples.bytes("leaf.png"))
+        await #expect(throws: ImagePipelineError.self) { try await site.image(16) }
+    }
+
+    @Test func errorsNameTheURLOnceAndInPart() async throws {
+        let site = try Site([], [])
+        let url = try #require(URL(string: "data:text/plain;base64," + String(repeating: "eHh4", count: 100_000)))
+        let error = await #expect(throws: ImagePipelineError.self) {
+            try await site.service.image(for: ImageRequest(URLImageSource(url, options: site.options)))
+        }
+        #expect((error?.description ?? "").utf8.count < 1000)
+        site.page.now = (["Content-Type: text/html"], [])
+        let refused = await #expect(throws: ImagePipelineError.self) { try await site.image(16) }
+        #expect((refused?.description ?? "").components(separatedBy: "127.0.0.1").count == 2)
+    }
 }

@@ -189,6 +189,31 @@ import VitrineStores
         #expect(try await ImageStore.delete("b.png", in: [store(), other]) == 1)
     }
 
+    @Test(arguments: [(StoreLocation.documents, "documents"), (.caches, "cache")], [false, true])
+    func eachOperationIsThereForEachPlace(place: (StoreLocation, String), ignoresThumbnails: Bool) async throws {
+        var configuration = ImageStore.Configuration()
+        configuration.ignoresThumbnails = ignoresThumbnails
+        configuration.durability = .relaxed
+        let store = ImageStore(
+            place.0, configuration: configuration, directories: Directories(root: temporary.path))
+        #expect(store.files.directory == temporary.path + "/\(place.1)/UserDocuments")
+        let thumbnail = PixelSize(width: ignoresThumbnails ? 400 : 256, height: ignoresThumbnails ? 200 : 128)
+        #expect(await !store.exists("a.png"))
+        try await store.save(Self.gradient(400, 200), as: "a.png")
+        #expect(await store.exists("a.png"))
+        #expect(try await store.image("a.png").size == PixelSize(width: 400, height: 200))
+        #expect(try await store.image("a.png", as: .thumbnail).size == thumbnail)
+        let separate = try store.path(of: "a.png", as: .thumbnail) != store.path(of: "a.png")
+        #expect(separate != ignoresThumbnails)
+        #expect(FileManager.default.fileExists(atPath: store.files.directory + "/thumbnail/a.png") != ignoresThumbnails)
+        try await store.rename("a.png", to: "b.png")
+        #expect(try await store.names == ["b.png"])
+        #expect(try await store.image("b.png", as: .thumbnail).size == thumbnail)
+        #expect(try await store.delete("b.png"))
+        #expect(try await !store.delete("b.png"))
+        #expect(!FileManager.default.fileExists(atPath: store.files.directory + "/thumbnail/b.png"))
+    }
+
     @Test func writersOfOneNameLeaveOneWholePair() async throws {
         let store = store()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -227,5 +252,23 @@ import VitrineStores
         #expect(try !file.blocking.delete())
         let small = try Self.gradient(1000, 1000).compressed(maxSize: PixelSize(width: 800, height: 600))
         #expect(try await ImageDecoder().info(of: .bytes(small)).size == PixelSize(600))
+    }
+
+    @Test func compressionInMemoryObeysSizeAndQuality() async throws {
+        let photo = try await ImageDecoder().image(from: .file(Samples.path("lake.jpg")))
+        var sizes: [Int] = []
+        for quality in [-1, 0, 0.3, 0.9, 1, 2] {
+            let bytes = try photo.compressed(maxSize: PixelSize(width: 0, height: 100), quality: quality)
+            let info = try ImageInfo(of: .bytes(bytes, name: "compressed"))
+            #expect(info.format == .jpeg && info.size.height == 100)
+            sizes.append(bytes.count)
+        }
+        #expect(sizes[0] == sizes[1] && sizes[4] == sizes[5])
+        #expect(sizes[1] < sizes[2] && sizes[2] < sizes[3] && sizes[3] < sizes[4])
+        // Without a limit the size stays, and nothing is ever enlarged.
+        for limit in [PixelSize.zero, PixelSize(10_000)] {
+            let bytes = try photo.compressed(maxSize: limit, quality: 0.5)
+            #expect(try ImageInfo(of: .bytes(bytes, name: "compressed")).size == photo.size)
+        }
     }
 }

@@ -93,9 +93,15 @@ import VitrineStores
 
     @Test func listsHaveAMaximumCount() async throws {
         for name in ["a", "b", "c", "d"] { store.append(name, to: Keys.recent) }
-        #expect(store[Keys.recent] == ["b", "c", "d"])
+        #expect(store[Keys.recent] == ["a", "b", "c"])
         store[Keys.recent] = ["1", "2", "3", "4", "5"]
-        #expect(store[Keys.recent] == ["3", "4", "5"])
+        #expect(store[Keys.recent] == ["1", "2", "3"])
+        for name in ["x", "y"] { store.prepend(name, to: Keys.recent) }
+        #expect(store[Keys.recent] == ["y", "x", "1"])
+        // A list that was stored without the maximum is cut by the next insertion.
+        store[ValueKey<[String]>(list: "recent")] = ["1", "2", "3", "4", "5"]
+        store.append("z", to: Keys.recent)
+        #expect(store[Keys.recent] == ["1", "2", "3"])
         let numbers = ValueKey<[Int]>(list: "n")
         store[numbers] = [1, 2]
         store[numbers].append(9)

@@ -1,4 +1,5 @@
 // Writes each Swift snippet of the documentation as a function of its own: Extract ROOT OUTPUT PRELUDES
+// So it does with each row of the tables of Migrating.md, whose right cells are code.
 import Foundation
 
 struct Snippet {
@@ -34,6 +35,16 @@ struct Snippet {
     }
 }
 
+/// The code in the right cell of a row; nil for a head, and for a cell about Apple's platforms.
+func code(ofRow row: String) -> [String]? {
+    guard let cell = row.components(separatedBy: " | ").last, !cell.contains("on Apple's platforms") else { return nil }
+    let spans = cell.matches(of: /`([^`]+)`/).map { String($0.1) }
+    // The name of a type or protocol is not a statement.
+    return spans.isEmpty
+        ? nil
+        : spans.enumerated().map { $1.wholeMatch(of: /[A-Z]\w*/) == nil ? $1 : "typealias Name\($0) = \($1)" }
+}
+
 /// The snippets of a file: in Markdown, or in the comments of Swift.
 func snippets(of file: String, in root: URL) throws -> [Snippet] {
     let isSwift = file.hasSuffix(".swift")
@@ -64,6 +75,9 @@ func snippets(of file: String, in root: URL) throws -> [Snippet] {
             prelude = ""
         } else if open != nil {
             open?.lines.append(line)
+        } else if file.hasSuffix("/Migrating.md"), trimmed.hasPrefix("| ") {
+            guard let lines = code(ofRow: trimmed) else { continue }
+            found.append(Snippet(file: file, line: index + 1, lines: lines))
         } else if trimmed.hasPrefix("<!-- prelude:"), trimmed.hasSuffix("-->") {
             prelude = trimmed.dropFirst(13).dropLast(3).trimmingCharacters(in: .whitespaces)
         } else if !trimmed.isEmpty {

@@ -82,7 +82,17 @@ typealias SubFoo = Place
 var foo: Place { Place() }
 var place: Place { Place() }
 
-enum VitrineContext {}
+/// A decoder of the program's own.
+struct MyDecoder: ImageFormatDecoder {
+    let format = ImageFormat("mine", mediaTypes: ["image/x-mine"], fileExtensions: ["mine"])
+    func recognizes(_ prefix: [UInt8]) -> Bool { false }
+    func info(of source: ByteSource) throws -> ImageInfo { ImageInfo(format: format, storedSize: PixelSize(1)) }
+    func decode(_ source: ByteSource, _ request: DecodeRequest) throws -> Image { image }
+}
+
+enum VitrineContext {
+    static var store: KeyValueStore { preconditionFailure("never run") }
+}
 enum VitrineCoreContext {
     static var cache: MemoryCache<CacheKey, Image> { MemoryCache(capacity: .megabytes(1)) }
 }
@@ -142,6 +152,13 @@ enum VitrineStoresContext {
 enum VitrinePipelineContext {
     struct Database: Sendable { func avatar(of user: Int) async throws -> [UInt8] { [] } }
     static var database: Database { Database() }
+    struct AvatarFetcher: Fetcher {
+        let user: Int
+        var key: CacheKey { CacheKey("avatar \(user)") }
+        func fetch(_ context: FetchContext) async throws -> FetchResult<Data> {
+            FetchResult(bytes: try await database.avatar(of: user))
+        }
+    }
     static func update<Changes>(_ changes: Changes) {}
 }
 enum VitrineViewsContext {

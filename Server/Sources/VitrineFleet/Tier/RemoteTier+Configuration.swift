@@ -10,6 +10,9 @@ extension RemoteTier {
         /// The beginning of all keys: 1 to 64 letters, digits, dots, hyphens and underscores. Tiers with equal
         /// namespaces share their values.
         public var namespace: String
+        /// The secrets that authenticate values: the first signs the values of this node, and any of them makes a value
+        /// valid. With none, the default, values have a checksum, and all clients of the server can write valid ones.
+        public var secrets: [[UInt8]] = []
         /// The most bytes of a value in the tier. Default: 1 MB.
         public var maximumValueSize = 1_000_000
         /// After which time a lease lapses whose holder does not extend it. Default: 5 seconds.

@@ -72,6 +72,7 @@ public final class RemoteTier: Sendable {
     private let refreshing = Mutex<[RemoteKey: ContinuousClock.Instant]>([:])
     /// The purges that are not announced yet.
     private let pending = Mutex<[PendingPurge]>([])
+    private let secrets: Mutex<[[UInt8]]>
     private let tasks = Mutex<[Task<Void, Never>]>([])
 
     /// Creates a tier and begins to connect.
@@ -79,6 +80,7 @@ public final class RemoteTier: Sendable {
     /// - Throws: ``RedisError/invalidConfiguration(_:)``.
     public init(_ configuration: Configuration) throws(RedisError) {
         self.configuration = configuration
+        secrets = Mutex(configuration.secrets)
         let name = configuration.namespace.utf8
         guard (1...64).contains(name.count), name.allSatisfy(Self.isAllowed) else {
             throw .invalidConfiguration("the namespace is not 1 to 64 letters, digits, dots, hyphens and underscores")
@@ -130,7 +132,12 @@ public final class RemoteTier: Sendable {
         var invalidation: Invalidation
         /// Whether it is being announced.
         var isUnderWay = true
+        /// Whether an attempt to announce it has failed.
+        var hasFailed = false
     }
+
+    /// Whether other nodes use values that this node has purged, because they could not be told.
+    package var hasUnannouncedPurges: Bool { pending.withLock { $0.contains(where: \.hasFailed) } }
 
     /// Lets the journal refer to the tier that is created after it.
     private final class Announcer: Sendable {
@@ -326,7 +333,7 @@ public final class RemoteTier: Sendable {
         }
         guard let now = journal.now else { return .bypass }
         let value: TierValue
-        switch Self.parsed(stored, key, generation) {
+        switch parsed(stored, key, generation) {
         case .success(let parsed): value = parsed
         case .failure(.outdated): return nil
         case .failure(let damage):
@@ -351,11 +358,17 @@ public final class RemoteTier: Sendable {
         return .value(result, refresh: await refreshLease(key, names))
     }
 
-    private static func parsed(
+    private func parsed(
         _ stored: ByteBuffer, _ key: RemoteKey, _ generation: String?
     ) -> Result<TierValue, TierValue.Damage> {
-        Result { () throws(TierValue.Damage) in try TierValue(stored: stored, key: key, generation: generation) }
+        let secrets = secrets.withLock { $0 }
+        return Result { () throws(TierValue.Damage) in
+            try TierValue(stored: stored, key: key, generation: generation, secrets: secrets)
+        }
     }
+
+    /// Uses other secrets for values, instead of those of the configuration: ``Configuration/secrets``.
+    public func authenticate(by secrets: [[UInt8]]) { self.secrets.withLock { $0 = secrets } }
 
     /// The lease to make a value anew that is still used; nil if another request or node has it.
     private func refreshLease(_ key: RemoteKey, _ names: TierNames) async -> Lease? {
@@ -443,10 +456,11 @@ public final class RemoteTier: Sendable {
         _ value: TierValue, for milliseconds: Int64, _ core: LeaseCore, keepsLease: Bool = false
     ) async {
         do throws(RedisError) {
+            let bytes = value.encoded(key: core.key, secret: secrets.withLock { $0.first })
             let reply = try await client.run(
                 TierScripts.store, keys: [core.names.value, core.names.lease, core.names.generation],
                 [
-                    .text(core.token), .text(core.generation), .bytes(value.encoded(key: core.key)),
+                    .text(core.token), .text(core.generation), .bytes(bytes),
                     .text("\(milliseconds)"), .text(Self.message(core.key)), keepsLease ? "1" : "0",
                 ])
             counters.add(reply.integer == 1 ? (value.isUnshared ? nil : \.stores) : \.fencedStores)
@@ -518,7 +532,9 @@ public final class RemoteTier: Sendable {
         leases.revoke(invalidation)
         // Until it is announced, this node at least does not use the values.
         pending.withLock { pending in
-            if pending.count >= 1_024 { pending = [PendingPurge(invalidation: .all, isUnderWay: false)] }
+            if pending.count >= 1_024 {
+                pending = [PendingPurge(invalidation: .all, isUnderWay: false, hasFailed: true)]
+            }
             pending.removeAll { $0.invalidation == invalidation }
             pending.append(PendingPurge(invalidation: invalidation))
         }
@@ -534,7 +550,7 @@ public final class RemoteTier: Sendable {
             fail(error)
             pending.withLock { pending in
                 for index in pending.indices where pending[index].invalidation == invalidation {
-                    pending[index].isUnderWay = false
+                    (pending[index].isUnderWay, pending[index].hasFailed) = (false, true)
                 }
             }
             log.note("purge", "A purge waits until the tier can be reached: \(error)")

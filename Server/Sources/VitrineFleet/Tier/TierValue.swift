@@ -40,20 +40,20 @@ public struct RemoteKey: Sendable, Hashable {
 /// | Offset | Bytes | Content |
 /// | --- | --- | --- |
 /// | 0 | 3 | `VFT` |
-/// | 3 | 1 | the version of the format, 1; 0x81 for the mark of a value that is not shared |
+/// | 3 | 1 | the version of the format, 1, or 2 for a value with a secret; 0x80 more for a mark that it is not shared |
 /// | 4 | 16 | the generation of the group, hexadecimal |
 /// | 20 | 8 | when it was stored, in milliseconds since 1970 by the clock of the server |
 /// | 28 | 8 | until when it is fresh |
 /// | 36 | 2 | the length of the media type |
 /// | 38 | 4 | the length of the contents |
-/// | 42 | 16 | the first half of the SHA-256 digest of the key, the bytes before, and those after |
+/// | 42 | 16 | half of the SHA-256 digest, or HMAC with a secret, of the key, the bytes before, and those after |
 /// | 58 | | the media type, then the contents |
 ///
 /// Numbers are big-endian.
 package struct TierValue: Sendable, Equatable {
     package static let headerSize = 58
-    private static let magic: UInt32 = 0x5646_5401
-    private static let unsharedMagic: UInt32 = 0x5646_5481
+    private static let magic: UInt32 = 0x5646_5400
+    private static let unsharedBit: UInt32 = 0x80
     private static let checksumOffset = 42
 
     package var generation: String
@@ -81,11 +81,16 @@ package struct TierValue: Sendable, Equatable {
         case outdated
     }
 
+    private static func version(isKeyed: Bool) -> UInt32 { isKeyed ? 2 : 1 }
+
     /// The bytes as they are stored.
-    package func encoded(key: RemoteKey) -> ByteBuffer {
+    ///
+    /// - Parameter secret: Authenticates the value; nil for a checksum.
+    package func encoded(key: RemoteKey, secret: [UInt8]? = nil) -> ByteBuffer {
         let type = Array(contentType.utf8.prefix(Int(UInt16.max)))
         var buffer = ByteBufferAllocator().buffer(capacity: Self.headerSize + type.count + contents.readableBytes)
-        buffer.writeInteger(isUnshared ? Self.unsharedMagic : Self.magic)
+        let magic = Self.magic | Self.version(isKeyed: secret != nil)
+        buffer.writeInteger(isUnshared ? magic | Self.unsharedBit : magic)
         buffer.writeString(generation)
         buffer.writeInteger(created.wholeMilliseconds)
         buffer.writeInteger(freshUntil.wholeMilliseconds)
@@ -94,15 +99,19 @@ package struct TierValue: Sendable, Equatable {
         buffer.writeRepeatingByte(0, count: 16)
         buffer.writeBytes(type)
         buffer.writeImmutableBuffer(contents)
-        buffer.setBytes(Self.checksum(of: buffer, key), at: Self.checksumOffset)
+        buffer.setBytes(Self.checksum(of: buffer, key, secret), at: Self.checksumOffset)
         return buffer
     }
 
     /// Reads stored bytes.
-    package init(stored: ByteBuffer, key: RemoteKey, generation expected: String?) throws(Damage) {
+    ///
+    /// - Parameter secrets: One of them has to have authenticated the value. Empty for a value with a checksum.
+    package init(
+        stored: ByteBuffer, key: RemoteKey, generation expected: String?, secrets: [[UInt8]] = []
+    ) throws(Damage) {
         var buffer = stored
         guard let magic = buffer.readInteger(as: UInt32.self), magic >> 8 == Self.magic >> 8 else { throw .foreign }
-        guard magic == Self.magic || magic == Self.unsharedMagic else {
+        guard magic & ~Self.unsharedBit == Self.magic | Self.version(isKeyed: !secrets.isEmpty) else {
             throw .version(UInt8(truncatingIfNeeded: magic))
         }
         guard let generation = buffer.readString(length: 16), let created = buffer.readInteger(as: Int64.self),
@@ -110,22 +119,39 @@ package struct TierValue: Sendable, Equatable {
             let length = buffer.readInteger(as: UInt32.self), let checksum = buffer.readBytes(length: 16),
             buffer.readableBytes == Int(typeLength) + Int(length),
             let type = buffer.readString(length: Int(typeLength)),
-            checksum == Self.checksum(of: stored, key)
+            Self.isValid(checksum, of: stored, key, secrets)
         else { throw .damaged }
         guard generation == expected else { throw .outdated }
         self.init(
             generation: generation, created: .milliseconds(created), freshUntil: .milliseconds(freshUntil))
-        (contentType, contents, isUnshared) = (type, buffer, magic == Self.unsharedMagic)
+        (contentType, contents, isUnshared) = (type, buffer, magic & Self.unsharedBit != 0)
     }
 
-    private static func checksum(of buffer: ByteBuffer, _ key: RemoteKey) -> [UInt8] {
-        var hash = SHA256()
-        hash.update(data: Array((key.group + key.name).utf8))
-        buffer.withUnsafeReadableBytes { bytes in
-            hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: bytes[..<checksumOffset]))
-            hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: bytes[headerSize...]))
+    private static func isValid(
+        _ checksum: [UInt8], of buffer: ByteBuffer, _ key: RemoteKey, _ secrets: [[UInt8]]
+    ) -> Bool {
+        guard !secrets.isEmpty else { return checksum == Self.checksum(of: buffer, key, nil) }
+        // In a time that does not depend on the bytes.
+        return secrets.contains { secret in
+            zip(checksum, Self.checksum(of: buffer, key, secret)).reduce(UInt8(0)) { $0 | $1.0 ^ $1.1 } == 0
         }
-        return Array(hash.finalize().prefix(16))
+    }
+
+    private static func checksum(of buffer: ByteBuffer, _ key: RemoteKey, _ secret: [UInt8]?) -> [UInt8] {
+        let name = Array((key.group + key.name).utf8)
+        return buffer.withUnsafeReadableBytes { bytes in
+            let parts = [bytes[..<checksumOffset], bytes[headerSize...]].map { UnsafeRawBufferPointer(rebasing: $0) }
+            guard let secret else {
+                var hash = SHA256()
+                hash.update(data: name)
+                for part in parts { hash.update(bufferPointer: part) }
+                return Array(hash.finalize().prefix(16))
+            }
+            var code = HMAC<SHA256>(key: SymmetricKey(data: secret))
+            code.update(data: name)
+            for part in parts { code.update(data: part) }
+            return Array(code.finalize().prefix(16))
+        }
     }
 }
 

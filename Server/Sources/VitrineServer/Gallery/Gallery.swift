@@ -46,13 +46,16 @@ final class Gallery: Sendable {
         var http = try configuration.http()
         http.observe = images.service.configuration.observe
         http.fallback = nil
-        http.hasIIIF = true
+        // Its own pages ask in these grammars, whether others may or not.
+        (http.hasNative, http.hasInformation, http.hasIIIF) = (true, true, true)
         // What others may not see, scripts of other hosts may not read.
         http.allowedOrigins = []
         let root = configuration.localRoot
         return Current(
             service: ImageService(backend, configuration: http), renderer: renderer,
-            access: GalleryAccess(token: configuration.galleryToken),
+            access: GalleryAccess(
+                token: configuration.galleryToken,
+                proxies: ClientLocator(trustedProxies: configuration.trustedProxies)),
             title: root.split(separator: "/").last.map(String.init) ?? "/")
     }
 
@@ -97,7 +100,7 @@ final class Gallery: Sendable {
         if path.hasPrefix("assets/"), let response = ServerPages.response(String(path.dropFirst(7)), to: request) {
             return response
         }
-        switch current.access.decision(for: request, client: context.client) {
+        switch current.access.decision(for: request, peer: context.peer) {
         case .allowed: break
         case .tokenNeeded:
             let page = path.isEmpty ? ServerPages.response("index.html", to: request, status: .unauthorized) : nil

@@ -16,10 +16,6 @@ struct OperatorPage: Sendable {
     func respond(to request: Request, channel: any Channel) async throws(RequestError) -> Response? {
         let path = request.uri.path
         guard path == "/" || path == "/admin" || path.hasPrefix("/admin/") else { return nil }
-        // Else a page of another host, whose name leads here, could read it.
-        guard LocalHost.isNamed(by: request) else {
-            throw RequestError(421, "wrong-host", "Ask for an address or for localhost.")
-        }
         guard request.method == .get || request.method == .head else {
             throw RequestError(405, "method", "The method is not allowed here.")
         }

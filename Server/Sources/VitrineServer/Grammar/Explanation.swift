@@ -14,10 +14,7 @@ package struct Explanation: Sendable {
     /// The result has the signature as `signature` and does not check it. A path without signature is an error.
     ///
     /// - Parameter thumborPrefix: Begins the paths of the thumbor grammar.
-    package init(
-        path: String, native: NativeGrammar, thumbor: ThumborGrammar = ThumborGrammar(),
-        thumborPrefix: String = "/thumbor"
-    ) {
+    package init(path: String, native: NativeGrammar, thumborPrefix: String = "/thumbor") {
         let isThumbor = path.hasPrefix(thumborPrefix + "/")
         let rest = path.dropFirst(isThumbor ? thumborPrefix.count + 1 : path.hasPrefix("/") ? 1 : 0)
         let slash = rest.firstIndex(of: "/") ?? rest.endIndex
@@ -26,7 +23,10 @@ package struct Explanation: Sendable {
         if isThumbor { document.parts = ThumborPath(rest[slash...]) }
         do throws(RequestError) {
             if !isThumbor { try URLSigner.checkPlaceholder(rest[..<slash]) }
-            document.url = try isThumbor ? thumbor.parse(rest[slash...]) : native.parse(rest[slash...])
+            document.url =
+                try isThumbor
+                ? ThumborGrammar(defaults: native.base(), rules: native.rules).parse(rest[slash...])
+                : native.parse(rest[slash...])
         } catch {
             document.error = error
         }

@@ -22,7 +22,8 @@ package struct NativeGrammar: Sendable {
     /// The options of a URL without options and presets.
     package let defaults: ProcessingOptions
 
-    private let allowed: Set<NativeOption>?
+    /// The rules that ``parse(_:)`` applies, and those of all other grammars beside it.
+    package let rules: ProcessingRules
 
     /// Creates a grammar.
     ///
@@ -36,7 +37,17 @@ package struct NativeGrammar: Sendable {
         self.allowedOptions = allowedOptions
         self.argumentsSeparator = argumentsSeparator
         self.defaults = defaults
-        allowed = allowedOptions.map { Set($0.compactMap { NativeOption.named[$0] }) }
+        rules = ProcessingRules(onlyPresets: onlyPresets, allowedOptions: allowedOptions)
+    }
+
+    /// The options of a URL that asks for nothing, in every grammar: the defaults under the preset `default`.
+    ///
+    /// - Throws: ``RequestError`` for presets that ``validate()`` refuses.
+    package func base() throws(RequestError) -> ProcessingOptions {
+        var options = defaults
+        var applied = AppliedPresets()
+        if presets["default"] != nil { try apply(preset: "default", to: &options, &applied) }
+        return options
     }
 
     /// Reads the part of a URL's path behind the signature.
@@ -51,32 +62,36 @@ package struct NativeGrammar: Sendable {
         var options = defaults
         var applied = AppliedPresets()
         if presets["default"] != nil { try apply(preset: "default", to: &options, &applied) }
+        var asked: [Set<NativeOption>] = []
         if onlyPresets {
             guard let names = segments.popFirst(), !names.isEmpty else { throw .missingSource }
             let arguments = try OptionArguments(option: "preset", encoded: split(names) ?? [names])
             for name in arguments.values { try apply(preset: name, to: &options, &applied) }
         } else {
-            try applyOptions(&segments, to: &options, &applied)
+            asked = try applyOptions(&segments, to: &options, &applied)
         }
         let (source, format) = try self.source(segments)
         if let format, !options.isRaw { options.format = try GrammarText.resultFormat(format, option: "extension") }
         try options.checkResultSides()
-        return ImageURL(grammar: .native, options: options, source: source)
+        let url = ImageURL(
+            grammar: .native, options: options, source: source, request: onlyPresets ? .presets : .options(asked))
+        try rules.check(url)
+        return url
     }
 
-    /// Applies the options at the front of the segments and removes them.
+    /// Applies the options at the front of the segments and removes them. Returns the options.
     private func applyOptions(
         _ segments: inout ArraySlice<Substring>, to options: inout ProcessingOptions,
         _ applied: inout AppliedPresets
-    ) throws(RequestError) {
+    ) throws(RequestError) -> [Set<NativeOption>] {
+        var asked: [Set<NativeOption>] = []
         while let segment = segments.first, let parts = split(segment) {
             segments = segments.dropFirst()
             let option = try NativeOption.find(parts[0])
-            if let allowed, !allowed.contains(option) {
-                throw RequestError(400, "forbidden-option", "The option \(option.rawValue) is not allowed in URLs.")
-            }
+            asked.append([option])
             try apply(option, parts.dropFirst(), to: &options, &applied)
         }
+        return asked
     }
 
     /// The parts of an option; nil if the segment is none, but the source begins.

@@ -47,7 +47,8 @@ package enum NativeOption: String, CaseIterable {
         "pages", "pgs", "disable_animation", "da", "video_thumbnail_keyframes", "vtk", "video_thumbnail_tile", "vtt",
         "video_thumbnail_animation", "vta", "fallback_image_url", "fiu", "hashsum", "hs", "max_src_resolution", "msr",
         "max_src_file_size", "msfs", "max_animation_frames", "maf", "max_animation_frame_resolution", "mafr",
-        "max_result_dimension", "mrd",
+        "max_result_dimension", "mrd", "blur_areas", "ba", "bypass_cache", "bc", "cache_tags", "ct", "color_profile",
+        "cp", "icc", "crop_objects", "jxl_options", "jxlo", "preserve_hdr", "ph", "progressive_blur", "pbl",
     ]
 
     static func find(_ name: Substring) throws(RequestError) -> NativeOption {

@@ -196,13 +196,19 @@ package struct ImageURL: Sendable, Hashable {
     package var wantsInfo = false
     /// Options that this server leaves out without harm, for example a detector; reported in the answer.
     package var ignored: [String] = []
+    /// The wishes of the URL beside the operator's presets. ``ProcessingRules`` judges them.
+    package var request: Request
 
     /// Creates a URL that is parsed already.
+    ///
+    /// - Parameter request: Its wishes. Default: all that differs from the options of a URL without any.
     package init(
-        grammar: Grammar, options: ProcessingOptions, source: String, wantsInfo: Bool = false, ignored: [String] = []
+        grammar: Grammar, options: ProcessingOptions, source: String, wantsInfo: Bool = false, ignored: [String] = [],
+        request: Request? = nil
     ) {
         (self.grammar, self.options, self.source) = (grammar, options, source)
         (self.wantsInfo, self.ignored) = (wantsInfo, ignored)
+        self.request = request ?? .options(options.differences(from: ProcessingOptions()))
     }
 }
 

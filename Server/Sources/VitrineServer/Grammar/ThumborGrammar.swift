@@ -13,13 +13,18 @@ import VitrineImaging
 package struct ThumborGrammar: Sendable {
     /// The scheme of sources without one, as thumbor's loader completes them; nil to leave them as they are.
     package let defaultScheme: String?
-    /// The options of a URL that asks for nothing.
+    /// The options of a URL that asks for nothing: ``NativeGrammar/base()``.
     package let defaults: ProcessingOptions
+    private let rules: ProcessingRules
 
     /// Creates a grammar.
-    package init(defaultScheme: String? = "http", defaults: ProcessingOptions = ProcessingOptions()) {
+    package init(
+        defaultScheme: String? = "http", defaults: ProcessingOptions = ProcessingOptions(),
+        rules: ProcessingRules = ProcessingRules()
+    ) {
         self.defaultScheme = defaultScheme
         self.defaults = defaults
+        self.rules = rules
     }
 
     /// Reads the part of a URL behind `unsafe/` or the signature.
@@ -35,6 +40,8 @@ package struct ThumborGrammar: Sendable {
         var url = ImageURL(grammar: .thumbor, options: defaults, source: source)
         try parts.apply(to: &url)
         try url.options.checkResultSides()
+        url.request = .options(url.options.differences(from: defaults))
+        try rules.check(url)
         return url
     }
 
@@ -180,9 +187,12 @@ extension ThumborPath {
         url.wantsInfo = meta
         try applyTrim(to: &url.options)
         try applySize(to: &url.options)
-        url.options.flipHorizontal = horizontalFlip
-        url.options.flipVertical = verticalFlip
-        url.options.gravity.anchor = anchor
+        // What the path does not name is left to the defaults.
+        if horizontalFlip { url.options.flipHorizontal = true }
+        if verticalFlip { url.options.flipVertical = true }
+        if smart || halign != "center" || valign != "middle" {
+            url.options.gravity = ProcessingOptions.Gravity(anchor: anchor)
+        }
         try ThumborFilter.apply(filters, isFitIn: fitIn, to: &url)
         if url.options.sourceRules == ProcessingOptions.SourceRules() { url.options.sourceRules = nil }
     }
@@ -203,8 +213,6 @@ extension ThumborPath {
 
     private func applySize(to options: inout ProcessingOptions) throws(RequestError) {
         var rules = ProcessingOptions.SourceRules()
-        options.width = try pixels(width, uses: &rules.usesSourceWidth)
-        options.height = try pixels(height, uses: &rules.usesSourceHeight)
         let (left, top, right, bottom) = (crop[0], crop[1], crop[2], crop[3])
         if crop != [0, 0, 0, 0] {
             guard crop.allSatisfy({ $0 <= 1_000_000 }) else {
@@ -215,12 +223,17 @@ extension ThumborPath {
                 options.crop = .pixels(x: left, y: top, size: PixelSize(width: right - left, height: bottom - top))
             }
         }
+        defer { options.sourceRules = rules }
+        let namesSize = fitIn || width != .pixels(0) || height != .pixels(0)
+        // The size of a default preset.
+        guard namesSize || options.width == 0 && options.height == 0 else { return }
+        options.width = try pixels(width, uses: &rules.usesSourceWidth)
+        options.height = try pixels(height, uses: &rules.usesSourceHeight)
         // Without fit-in the box is filled, also by a smaller picture.
         options.resizingType = fitIn ? .fit : .fill
         options.enlarge = !fitIn || full
         rules.adaptsOrientation = adaptive
         rules.coversBox = full
-        options.sourceRules = rules
     }
 
     private func pixels(_ side: Side, uses source: inout Bool) throws(RequestError) -> Int {

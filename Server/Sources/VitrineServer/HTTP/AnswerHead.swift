@@ -51,12 +51,9 @@ final class AnswerHead: Sendable {
         common.append(HTTPField(name: .contentLength, value: String(result.count)))
         common.append(HTTPField(name: .acceptRanges, value: "bytes"))
         common.append(HTTPField(name: .xContentTypeOptions, value: "nosniff"))
-        if result.isSource || mediaType == "image/svg+xml" {
-            // A document of the source must not run scripts in the server's origin.
-            common.append(
-                HTTPField(
-                    name: .contentSecurityPolicy, value: "sandbox; default-src 'none'; style-src 'unsafe-inline'"))
-        }
+        // Whatever the bytes turn out to be, they run no scripts in the server's origin.
+        common.append(
+            HTTPField(name: .contentSecurityPolicy, value: "sandbox; default-src 'none'; style-src 'unsafe-inline'"))
         if let url, let disposition = ContentDisposition.value(for: url.options, mediaType: mediaType) {
             common.append(HTTPField(name: .contentDisposition, value: disposition))
         }
@@ -70,6 +67,16 @@ final class AnswerHead: Sendable {
         (self.fields, self.withoutBody) = (fields, withoutBody)
     }
 
+    /// The same, and no cache that others use keeps it.
+    func forOneClient() -> AnswerHead {
+        var (fields, withoutBody) = (fields, withoutBody)
+        let control = (fields[.cacheControl] ?? "").replacing("public", with: "private")
+        (fields[.cacheControl], withoutBody[.cacheControl]) = (control, control)
+        return AnswerHead(
+            resultNumber: resultNumber, validUntil: validUntil, quotedTag: quotedTag, fields: fields,
+            withoutBody: withoutBody)
+    }
+
     /// The same with another type, and for scripts of an origin.
     func replacing(mediaType: String, allowedOrigin: String) -> AnswerHead {
         var (fields, withoutBody) = (fields, withoutBody)
@@ -81,12 +88,11 @@ final class AnswerHead: Sendable {
             withoutBody: withoutBody)
     }
 
-    /// Servers of sources may name any type. Types that are no image, sound, video or PDF are sent as bytes.
+    /// Types that are no image, sound, video or PDF are sent as bytes, and JSON only where the server made it.
     private static func safeMediaType(of result: ImageResult) -> String {
-        guard result.isSource else { return result.mediaType }
         let type = result.mediaType.lowercased()
         let isMedia = ["image/", "video/", "audio/"].contains(where: type.hasPrefix) || type == "application/pdf"
-        return isMedia ? result.mediaType : "application/octet-stream"
+        return isMedia || type == "application/json" && !result.isSource ? result.mediaType : "application/octet-stream"
     }
 
     /// RFC 9211.

@@ -43,13 +43,31 @@ final class DepartureWatch: Sendable {
     }
 }
 
-/// Notices the end of a connection. ``ImageHTTP1Channel`` always has one. Other channels get it when it is first
-/// needed, and may have ended unnoticed before.
+/// Notices the end of a connection, and the beginning of requests. ``ImageHTTP1Channel`` always has one. Other channels
+/// get it when it is first needed, and may have ended unnoticed before.
 final class DepartureHandler: ChannelInboundHandler, RemovableChannelHandler {
-    typealias InboundIn = NIOAny
+    typealias InboundIn = ByteBuffer
 
     private var hasLeft = false
     private var watches: [DepartureWatch] = []
+    private let patience: TimeAmount
+    private var timer: Scheduled<Void>?
+    /// Whether a client that closes its side waits for its answer, as it has said.
+    var outlivesInput = false
+    /// When the first byte of the current request came; nil between requests.
+    var requestBegan: NIODeadline?
+
+    /// The bytes that are being read, and the last ones before them. Only where bytes pass, and no frames.
+    private var received: ByteBuffer?
+    private var last: [UInt8] = []
+    private let keepsBytes: Bool
+
+    /// - Parameters:
+    ///   - patience: How long a client counts as one that waits after it has closed its side. Default: 0.
+    ///   - keepsBytes: Whether the bytes of a connection of HTTP/1 pass here.
+    init(patience: TimeAmount = .zero, keepsBytes: Bool = false) {
+        (self.patience, self.keepsBytes) = (patience, keepsBytes)
+    }
 
     static func add(_ watch: DepartureWatch, to channel: any Channel) {
         guard channel.isActive else { return watch.fire() }
@@ -75,14 +93,49 @@ final class DepartureHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if let event = event as? ChannelEvent, event == .inputClosed { leave() }
+        if let event = event as? ChannelEvent, event == .inputClosed, !outlivesInput {
+            if patience > .zero {
+                let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+                timer = context.eventLoop.scheduleTask(in: patience) { bound.value.leave() }
+            } else {
+                leave()
+            }
+        }
         context.fireUserInboundEventTriggered(event)
     }
 
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard keepsBytes else { return context.fireChannelRead(data) }
+        if requestBegan == nil { requestBegan = .now() }
+        let bytes = unwrapInboundIn(data)
+        received = bytes
+        context.fireChannelRead(data)
+        received = nil
+        last = Array(bytes.readableBytesView.suffix(Self.longestProtocol))
+    }
+
+    private static let longestProtocol = 8
+
+    /// Whether the bytes that are being read have a request line of another protocol than HTTP, which the parser of NIO
+    /// reads as HTTP/1.0.
+    var isOtherProtocol: Bool {
+        let bytes = last + Array((received?.readableBytesView).map { $0.prefix(65_536) } ?? [])
+        return [" RTSP/", " ICE/"].contains { name in
+            let name = Array(name.utf8)
+            return bytes.indices.contains { bytes[$0...].starts(with: name) }
+        }
+    }
+
     func channelInactive(context: ChannelHandlerContext) {
-        leave()
+        end()
         context.fireChannelInactive()
     }
 
-    func handlerRemoved(context: ChannelHandlerContext) { leave() }
+    func handlerRemoved(context: ChannelHandlerContext) { end() }
+
+    private func end() {
+        timer?.cancel()
+        timer = nil
+        leave()
+    }
 }

@@ -78,9 +78,8 @@ package struct ErrorAnswer {
             case "\"": result += "\\\""
             case "\\": result += "\\\\"
             case "\n": result += "\\n"
-            case "<", ">", "&", "\u{0}"..."\u{1F}", "\u{7F}", "\u{2028}", "\u{2029}":
-                let hex = String(scalar.value, radix: 16)
-                result += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
+            case "<", ">", "&": result += UnseenText.escape(scalar)
+            case _ where UnseenText.isUnseen(scalar): result += UnseenText.escape(scalar)
             default: result.unicodeScalars.append(scalar)
             }
         }

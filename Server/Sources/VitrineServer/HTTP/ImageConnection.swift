@@ -17,6 +17,11 @@ package struct ConnectionLimits: Sendable, Hashable {
     /// How long a connection may stay without a complete header, or without progress of a request's body. Default: one
     /// minute.
     package var idle = Duration.seconds(60)
+    /// How long a request may take from its first byte to its last one, its body included. Default: half a minute.
+    package var request = Duration.seconds(30)
+    /// How long a client that has closed its side may wait for its answer, if it did not say that it would close the
+    /// connection. Most such clients have left. Default: 5 s.
+    package var halfClosed = Duration.seconds(5)
     /// How long a client may read nothing of an answer that waits to be sent. Default: one minute.
     package var stall = Duration.seconds(60)
     /// How long a client may take to close a connection that the server has closed. Default: 2 s.
@@ -40,6 +45,7 @@ package struct ImageHTTP1Channel: HTTPChannelHandler {
     private let limits: ConnectionLimits
     private let isDraining: @Sendable () -> Bool
     private let immediate: ImmediateResponder?
+    private let gate: RequestGate?
 
     /// - Parameter isDraining: Whether the connection is to end with its current or next answer, which says
     ///   `Connection: close` then. Asked for each answer. Default: false.
@@ -50,11 +56,14 @@ package struct ImageHTTP1Channel: HTTPChannelHandler {
         self.init(responder: responder, limits: limits, isDraining: isDraining, immediate: nil)
     }
 
-    /// - Parameter immediate: Asked before the responder, on the event loop.
+    /// - Parameters:
+    ///   - immediate: Asked before the responder, on the event loop.
+    ///   - gate: Limits the cost of clients; nil for no limit of clients.
     package init(
         responder: @escaping HTTPChannelHandler.Responder, limits: ConnectionLimits,
-        isDraining: @escaping @Sendable () -> Bool, immediate: ImmediateResponder?
+        isDraining: @escaping @Sendable () -> Bool, immediate: ImmediateResponder?, gate: RequestGate? = nil
     ) {
+        self.gate = gate
         self.responder = responder
         self.limits = limits
         self.isDraining = isDraining
@@ -69,9 +78,12 @@ package struct ImageHTTP1Channel: HTTPChannelHandler {
             decoding.maxHeaderFieldCount = limits.fieldCount
             let pipeline = channel.pipeline.syncOperations
             let decoder = HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes, limitConfiguration: decoding)
-            try pipeline.addHandler(DepartureHandler())
+            let departure = DepartureHandler(patience: TimeAmount(limits.halfClosed), keepsBytes: true)
+            try pipeline.addHandler(departure)
             try pipeline.addHandler(ByteToMessageHandler(decoder))
-            try pipeline.addHandler(ConnectionHandler(limits: limits, isDraining: isDraining, immediate: immediate))
+            try pipeline.addHandler(
+                ConnectionHandler(
+                    limits: limits, isDraining: isDraining, immediate: immediate, gate: gate, departure: departure))
             return try NIOAsyncChannel(
                 wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
         }
@@ -121,6 +133,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         var closes: Bool
         /// Whether the client knows chunks.
         var isHTTP11: Bool
+        /// The client that the request is counted for; nil if it is not counted.
+        var client: ClientAddress?
     }
 
     private enum Framing {
@@ -149,13 +163,17 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var prepared: ImmediateAnswer?
     /// Whether prepared answers wait for the end of the bytes that were received at once.
     private var hasUnflushed = false
+    private let gate: RequestGate?
+    private let departure: DepartureHandler
 
     init(
-        limits: ConnectionLimits, isDraining: @escaping @Sendable () -> Bool, immediate: ImmediateResponder? = nil
+        limits: ConnectionLimits, isDraining: @escaping @Sendable () -> Bool, immediate: ImmediateResponder?,
+        gate: RequestGate?, departure: DepartureHandler
     ) {
         self.limits = limits
         self.isDraining = isDraining
         self.immediate = immediate
+        (self.gate, self.departure) = (gate, departure)
     }
 
     // MARK: Life
@@ -180,7 +198,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         guard timer == nil else { return }
         lastActivity = .now()
         // One timer for the connection costs less than one for each request.
-        let period = TimeAmount(max(.milliseconds(20), min(limits.idle, limits.stall) / 4))
+        let period = TimeAmount(max(.milliseconds(20), min(limits.idle, limits.stall, limits.request) / 4))
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         timer = context.eventLoop.scheduleRepeatedTask(initialDelay: period, delay: period) { _ in
             let (handler, context) = bound.value
@@ -191,11 +209,23 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private func stop() {
         timer?.cancel()
         timer = nil
+        for request in pending { uncount(request) }
+        pending.removeAll()
+    }
+
+    private func uncount(_ request: Pending) {
+        if let client = request.client { gate?.counter.end(client) }
     }
 
     /// Ends the connection if it has stalled.
     private func check(_ context: ChannelHandlerContext) {
         let now = NIODeadline.now()
+        // Bytes that come now and then are no progress. While another answer is being made, nothing is read.
+        if let began = departure.requestBegan, pending.isEmpty || isReading,
+            now - began >= TimeAmount(limits.request)
+        {
+            return context.close(promise: nil)
+        }
         let buffered = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
         if buffered > 0 {
             if buffered != lastBuffered {
@@ -238,6 +268,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         case .body(let bytes): context.fireChannelRead(wrapInboundOut(.body(bytes)))
         case .end(let trailers):
             isReading = false
+            departure.requestBegan = nil
             if let answer = prepared.take() { return write(answer, context) }
             let fields = trailers.map { Self.fields($0).fields }
             context.fireChannelRead(wrapInboundOut(.end(fields)))
@@ -260,7 +291,9 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private func write(_ answer: consuming ImmediateAnswer, _ context: ChannelHandlerContext) {
         answer.finish()
         context.write(wrapOutboundOut(.byteBuffer(answer.bytes)), promise: nil)
-        if let body = answer.body { context.write(wrapOutboundOut(.byteBuffer(body)), promise: nil) }
+        if let body = answer.body {
+            context.write(wrapOutboundOut(.byteBuffer(body)), promise: counting(body, context, nil))
+        }
         hasUnflushed = true
     }
 
@@ -278,17 +311,27 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         guard hosts.count == 1 || (hosts.isEmpty && !isHTTP11) else {
             return refuse(RequestError(400, "bad-host", "A request has exactly one Host."), context)
         }
+        guard isHTTP11 || !departure.isOtherProtocol else {
+            return refuse(RequestError(505, "unknown-version", "The protocol is not HTTP."), context)
+        }
         guard let method = Self.method(head.method) else {
             return refuse(RequestError(400, "bad-request", "The method is malformed."), context)
         }
         // The parser stops reading after a request to change the protocol.
         let isLast = closes || !isHTTP11 || upgrades || method == .connect
-        pending.append(Pending(isHead: method == .head, closes: isLast, isHTTP11: isHTTP11))
+        var request = Pending(isHead: method == .head, closes: isLast, isHTTP11: isHTTP11)
+        if let gate, !RequestGate.isHealth(head.uri) {
+            let client = gate.client(context.channel.remoteAddress, fields[values: .forwardedFor])
+            if let error = gate.counter.begin(client) { return refuse(error, context) }
+            request.client = client
+        }
+        pending.append(request)
         isReading = true
-        let request = HTTPRequest(
+        if closes || !isHTTP11 { departure.outlivesInput = true }
+        let message = HTTPRequest(
             method: method, scheme: "http", authority: hosts.first, path: RequestTarget.path(of: head.uri),
             headerFields: fields)
-        context.fireChannelRead(wrapInboundOut(.head(request)))
+        context.fireChannelRead(wrapInboundOut(.head(message)))
     }
 
     private static func method(_ method: HTTPMethod) -> HTTPRequest.Method? {
@@ -356,6 +399,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         var buffer = context.channel.allocator.buffer(capacity: 512)
         ImmediateAnswer.Lines.write(HTTPResponse.Status(code: error.status), to: &buffer)
         buffer.writeString("Content-Type: application/json\r\nContent-Length: \(text.utf8.count)\r\n")
+        if let seconds = error.retryAfter { buffer.writeString("Retry-After: \(seconds)\r\n") }
         buffer.writeString("Cache-Control: no-store\r\nConnection: close\r\n\r\n")
         buffer.writeString(text)
         context.writeAndFlush(wrapOutboundOut(.byteBuffer(buffer)), promise: nil)
@@ -389,7 +433,9 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func write(_ bytes: ByteBuffer, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
         switch framing {
-        case .length: context.write(wrapOutboundOut(.byteBuffer(bytes)), promise: promise)
+        case .length:
+            let promise = counting(bytes, context, promise)
+            context.write(wrapOutboundOut(.byteBuffer(bytes)), promise: promise)
         case .none: promise?.succeed()
         case .chunks:
             guard bytes.readableBytes > 0 else {
@@ -404,6 +450,17 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
+    /// A promise that ends the count of a body's bytes.
+    private func counting(
+        _ bytes: ByteBuffer, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?
+    ) -> EventLoopPromise<Void>? {
+        guard let answers = gate?.answers, bytes.readableBytes >= AnswerMemory.leastCount else { return promise }
+        let part = answers.add(bytes, of: context.channel)
+        let promise = promise ?? context.eventLoop.makePromise(of: Void.self)
+        promise.futureResult.whenComplete { _ in answers.remove(part) }
+        return promise
+    }
+
     private func encode(
         _ head: HTTPResponse, of request: Pending, _ context: ChannelHandlerContext
     ) -> ByteBuffer {
@@ -411,7 +468,9 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         ImmediateAnswer.Lines.write(head.status, to: &buffer)
         let isInformational = head.status.kind == .informational
         let hasNoBody = isInformational || head.status.code == 204 || head.status.code == 304
-        var (closes, hasLength) = (request.closes || closesNext || isDraining(), false)
+        // An answer before the end of its request is the last one: nobody waits for the rest.
+        let isEarly = isReading && pending.count == 1
+        var (closes, hasLength) = (request.closes || closesNext || isEarly || isDraining(), false)
         for field in head.headerFields {
             switch field.name.canonicalName {
             case "connection":
@@ -450,7 +509,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func ended(_ context: ChannelHandlerContext) {
-        pending.removeFirst()
+        uncount(pending.removeFirst())
         lastActivity = .now()
         if closesNext {
             isRefusing = true

@@ -32,6 +32,10 @@ package struct ImageHTTPConfiguration: Sendable {
         package init(bytes: ByteBuffer, mediaType: String) { (self.bytes, self.mediaType) = (bytes, mediaType) }
     }
 
+    /// Whether URLs without a prefix are in the native grammar. Default: true.
+    package var hasNative = true
+    /// Whether `/info` describes sources. Default: true.
+    package var hasInformation = true
     /// The prefix of URLs in thumbor's grammar, below the mount; nil for none. Default: `/thumbor`.
     package var thumborPrefix: String? = "/thumbor"
     /// Whether URLs below `/iiif` are in the grammar of IIIF. Default: false.

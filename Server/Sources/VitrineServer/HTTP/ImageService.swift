@@ -137,12 +137,13 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
             path = target
         }
         guard path.utf8.first == 0x2F, path.utf8.count > 1 else {
-            throw RequestError(404, "not-found", "There is nothing at this path.")
+            throw Self.nothingHere
         }
         if configuration.hasIIIF, path.utf8.starts(with: "/iiif/".utf8) {
             return (.iiif, ImageTarget(grammar: .iiif, path: path.dropFirst(5), query: query))
         }
         if path.utf8.starts(with: "/info/".utf8) {
+            guard configuration.hasInformation else { throw Self.nothingHere }
             return (.information, ImageTarget(grammar: .native, path: path.dropFirst(5), query: query))
         }
         if let prefix = configuration.thumborPrefix, path.utf8.starts(with: prefix.utf8) {
@@ -151,8 +152,13 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
                 return (.thumbor, ImageTarget(grammar: .thumbor, path: rest, query: query))
             }
         }
+        // No signature of the native grammar has the name of another one.
+        guard configuration.hasNative, !path.utf8.starts(with: "/thumbor/".utf8) || configuration.thumborPrefix != nil
+        else { throw Self.nothingHere }
         return (.native, ImageTarget(grammar: .native, path: path, query: query))
     }
+
+    private static var nothingHere: RequestError { RequestError(404, "not-found", "There is nothing at this path.") }
 
     private func preflight(_ exchange: Exchange) -> Response {
         var fields = commonFields(exchange)

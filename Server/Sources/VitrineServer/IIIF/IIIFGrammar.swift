@@ -15,6 +15,9 @@ package struct IIIFGrammar: Sendable {
     package var hasBaseURL: Bool
     /// Whether addresses are identifiers.
     package var allowsAddresses: Bool
+    /// The options of a URL that asks for nothing: ``NativeGrammar/base()``. Sizes and places are always the URL's.
+    private var defaults = ProcessingOptions()
+    private var rules = ProcessingRules()
 
     package init(
         longestSide: Int = 8_192, hasLocalRoot: Bool = true, hasBaseURL: Bool = false, allowsAddresses: Bool = false
@@ -23,10 +26,14 @@ package struct IIIFGrammar: Sendable {
         (self.hasBaseURL, self.allowsAddresses) = (hasBaseURL, allowsAddresses)
     }
 
-    package init(_ configuration: ServerConfiguration) {
+    package init(
+        _ configuration: ServerConfiguration, defaults: ProcessingOptions = ProcessingOptions(),
+        rules: ProcessingRules = ProcessingRules()
+    ) {
         self.init(
             longestSide: configuration.maximumResultDimension, hasLocalRoot: !configuration.localRoot.isEmpty,
             hasBaseURL: !configuration.baseURL.isEmpty, allowsAddresses: !configuration.allowedSources.isEmpty)
+        (self.defaults, self.rules) = (defaults, rules)
     }
 
     /// Parses the path of an image behind `/iiif`.
@@ -50,9 +57,18 @@ package struct IIIFGrammar: Sendable {
         let parameters = try IIIFParameters(
             version: version, region: texts[0], size: texts[1], rotation: texts[2], file: texts[3],
             longestSide: longestSide)
-        var options = ProcessingOptions(parameters)
+        var options = ProcessingOptions(parameters, defaults)
+        // The page is a part of the identifier, and no option.
         options.page = source.page
-        return ImageURL(grammar: .iiif, options: options, source: source.address)
+        var whole = IIIFParameters()
+        whole.version = version
+        var nothing = ProcessingOptions(whole, defaults)
+        nothing.page = source.page
+        let url = ImageURL(
+            grammar: .iiif, options: options, source: source.address,
+            request: .options(options.differences(from: nothing)))
+        try rules.check(url)
+        return url
     }
 
     /// Returns the URL of an identifier's source, for its header.

@@ -270,16 +270,31 @@ package struct IIIFParameters: Sendable, Hashable {
 
 extension ProcessingOptions {
     /// Options whose region and size are computed when the size of the source is known.
-    init(_ parameters: IIIFParameters) {
+    ///
+    /// - Parameter defaults: The options of a URL that asks for nothing. Its effects, qualities and fields of the
+    ///   answer are kept; sizes and places are the parameters'.
+    init(_ parameters: IIIFParameters, _ defaults: ProcessingOptions = ProcessingOptions()) {
         self.init()
+        applyDefaults(defaults)
         sourceRules = SourceRules()
         sourceRules?.iiif = parameters
         format = parameters.format
-        grayscale = parameters.quality == .gray || parameters.quality == .bitonal
-        isBitonal = parameters.quality == .bitonal
+        if parameters.quality == .gray || parameters.quality == .bitonal { grayscale = true }
+        if parameters.quality == .bitonal { isBitonal = true }
         // The API mirrors first, the renderer rotates first.
         rotation = parameters.isMirrored ? (360 - parameters.degrees) % 360 : parameters.degrees
         flipHorizontal = parameters.isMirrored
+    }
+
+    /// Takes over all that no parameter of IIIF says.
+    fileprivate mutating func applyDefaults(_ defaults: ProcessingOptions) {
+        (blur, sharpen, pixelate) = (defaults.blur, defaults.sharpen, defaults.pixelate)
+        (grayscale, isBitonal) = (defaults.grayscale, defaults.isBitonal)
+        (watermark, background) = (defaults.watermark, defaults.background)
+        (quality, formatQuality, maximumBytes) = (defaults.quality, defaults.formatQuality, defaults.maximumBytes)
+        (stripMetadata, keepCopyright) = (defaults.stripMetadata, defaults.keepCopyright)
+        (cacheBuster, expires) = (defaults.cacheBuster, defaults.expires)
+        (fileName, isAttachment) = (defaults.fileName, defaults.isAttachment)
     }
 
     /// - Parameter size: The size of the picture after its rotation.

@@ -47,6 +47,7 @@ extension ImageService {
         var fields = commonFields(exchange)
         fields.append(HTTPField(name: .location, value: address))
         fields.append(HTTPField(name: .contentLength, value: "0"))
+        if configuration.publicURL == nil { fields.append(HTTPField(name: .cacheControl, value: "no-store")) }
         observe(exchange, status: 303)
         return Response(status: .seeOther, headers: fields)
     }
@@ -59,10 +60,13 @@ extension ImageService {
         let answer = try await ClientDeparture.cancelling(Self.channel(of: context)) {
             try await backend.document(document, request: information)
         }
-        let head = AnswerHead(
-            for: answer.result, origin: answer.origin, url: nil, varying: "Accept", configuration: configuration,
+        var head = AnswerHead(
+            for: answer.result, origin: answer.origin, url: nil,
+            varying: configuration.publicURL == nil ? "Accept, Host" : "Accept", configuration: configuration,
             now: now()
         ).replacing(mediaType: document.mediaType(accept: request.headers[.accept]), allowedOrigin: "*")
+        // A document with the host that a client named is for this client alone.
+        if configuration.publicURL == nil { head = head.forOneClient() }
         return send(answer.result, answer.result.bytes, head, answer.origin, answer.stages, exchange)
     }
 }

@@ -53,7 +53,8 @@ extension Renderer {
     func names(inFolder path: String) async throws(RequestError) -> [String]? {
         guard let root = sources.root else { return nil }
         let names = path.split(separator: "/").map(String.init)
-        guard !names.contains("."), !names.contains(".."), !path.utf8.contains(0) else { throw .sourceNotFound }
+        // Hidden folders, “.” and “..” among them.
+        guard !names.contains(where: { $0.hasPrefix(".") }), !path.utf8.contains(0) else { throw .sourceNotFound }
         if let prefixes = configuration.sources.allowedPrefixes {
             // A folder of which some files are not allowed is not listed.
             let folder = "local:///" + names.map { $0 + "/" }.joined()

@@ -34,7 +34,7 @@ extension Renderer {
         let picture = Picture(source: job.source, names: names, root: root, header: header)
         let size = picture.size
         let part = try parameters.part(of: size)
-        guard parameters.degrees == 0, !parameters.isMirrored, !job.options.grayscale, !header.header.isVector,
+        guard parameters.degrees == 0, !parameters.isMirrored, !job.options.hasEffects, !header.header.isVector,
             let place = TilePlace(
                 part, of: size, bandBytes: tiles.bandBytes, hasParts: picture.hasParts || hasPyramid(picture))
         else { return nil }

@@ -53,12 +53,19 @@ package struct AdminResponder: Sendable {
         } catch {
             response = .error(error)
         }
+        ServerPages.protect(&response.headers)
         if request.method == .head { response = response.createHeadResponse() }
         try await writer.write(response: response.head, body: response.body)
     }
 
     private func answer(_ request: Request, _ channel: any Channel) async throws(RequestError) -> Response {
         let path = request.uri.path
+        // Else a page of another host, whose name leads here, could read what only the operator may see.
+        let peer = ClientAddress(channel.remoteAddress ?? channel.parent?.remoteAddress)
+        guard LocalHost.isOperators(request, hosts: configuration().adminHosts, peer: peer) else {
+            throw RequestError(
+                421, "wrong-host", "Ask for an address or for localhost, or name this host in admin-hosts.")
+        }
         if path == "/purge" {
             guard request.method == .post else { return Self.notAllowed("POST") }
             return try await purge(request)
@@ -121,7 +128,8 @@ package struct AdminResponder: Sendable {
         guard let purge else { throw RequestError(501, "no-cache", "This server keeps no results.") }
         // A page of another host in a browser on this machine can send neither without asking first, which is answered
         // 405.
-        guard LocalHost.isSameOrigin(request), request.headers[.contentType]?.hasPrefix("application/json") == true
+        guard LocalHost.isSameOrigin(request, hosts: configuration().adminHosts),
+            request.headers[.contentType]?.hasPrefix("application/json") == true
         else { throw RequestError(415, "media-type", "The body must be application/json.") }
         guard let body = try? await request.body.collect(upTo: 65_536) else {
             throw RequestError(413, "too-large", "The body is larger than 64 KiB.")
@@ -129,7 +137,7 @@ package struct AdminResponder: Sendable {
         let what = try PurgeRequest(body)
         switch await Self.outcome(of: { try await purge(what) }) {
         case .success(let count): return .text(.ok, "{\"purged\":\(count)}\n", type: "application/json")
-        case .failure(let error as RequestError) where error.status < 500: throw error
+        case .failure(let error as RequestError) where error.status < 500 || error.code == "purge-pending": throw error
         case .failure(let error):
             logger.error("A purge failed", metadata: ["error": "\(error)"])
             throw RequestError(500, "internal", "The results cannot be removed; the log says why.")

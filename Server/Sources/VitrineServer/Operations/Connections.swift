@@ -1,6 +1,5 @@
 import HTTPTypes
 package import HummingbirdCore
-package import HummingbirdHTTP2
 package import Logging
 package import NIOCore
 import NIOHTTP2
@@ -28,15 +27,15 @@ package final class TLSContext: Sendable {
         context = Mutex(try Self.load(certificate, key, http2))
     }
 
-    /// Uses the files' new content for connections that follow; keeps the old one if there is an error.
-    package func reload(certificate: String, key: String, http2: Bool) throws {
-        let new = try Self.load(certificate, key, http2)
-        context.withLock { $0 = new }
-    }
+    /// Uses another certificate for connections that follow.
+    func use(_ certificate: NIOSSLContext) { context.withLock { $0 = certificate } }
 
     package var current: NIOSSLContext { context.withLock { $0 } }
 
-    private static func load(_ certificate: String, _ key: String, _ http2: Bool) throws -> NIOSSLContext {
+    /// Reads the files of a certificate.
+    ///
+    /// - Throws: ``ConfigurationError`` that names the file.
+    static func load(_ certificate: String, _ key: String, _ http2: Bool) throws -> NIOSSLContext {
         func attempt<Value>(_ problem: String, _ body: () throws -> Value) throws -> Value {
             do {
                 return try body()
@@ -63,9 +62,9 @@ package final class TLSContext: Sendable {
 /// Sets up a connection for HTTP/1.1 or HTTP/2: by ALPN with TLS, by the client's first bytes without.
 package struct HTTPConnectionSetup: ServerChildChannel {
     /// A connection with the protocol that its client speaks.
-    package enum Connection: Sendable {
+    enum Connection: Sendable {
         case http1(ImageHTTP1Channel.Value)
-        case http2(HTTP2Channel.Value)
+        case http2(ImageHTTP2Channel.Value)
     }
     package struct Value: ServerChildChannelValue {
         let negotiated: EventLoopFuture<Connection>
@@ -73,18 +72,18 @@ package struct HTTPConnectionSetup: ServerChildChannel {
     }
 
     private let http1: ImageHTTP1Channel
-    private let http2: HTTP2Channel?
+    private let http2: ImageHTTP2Channel?
     private let streams = OpenStreams()
     private let tls: TLSContext?
     private let timeout: TimeAmount
     private let sendTimeout: TimeAmount
 
+    /// - Parameter gate: Limits the cost of clients; nil for no limit of clients.
     package init(
         responder: @escaping HTTPChannelHandler.Responder, immediate: ImmediateResponder? = nil,
-        configuration: ServerConfiguration, tls: TLSContext?, drain: DrainState
+        configuration: ServerConfiguration, tls: TLSContext?, drain: DrainState, gate: RequestGate? = nil
     ) {
-        let timeout = TimeAmount.milliseconds(Int64(configuration.keepAliveTimeout * 1000))
-        self.timeout = timeout
+        timeout = TimeAmount.milliseconds(Int64(configuration.keepAliveTimeout * 1000))
         let sendTimeout = TimeAmount.milliseconds(Int64(configuration.sendTimeout * 1000))
         self.sendTimeout = sendTimeout
         self.tls = tls
@@ -93,22 +92,18 @@ package struct HTTPConnectionSetup: ServerChildChannel {
         var limits = ConnectionLimits()
         (limits.fieldSize, limits.fieldsSize) = (limit, limit)
         limits.idle = .seconds(configuration.keepAliveTimeout)
+        limits.request = .seconds(configuration.requestTimeout)
         limits.stall = .seconds(configuration.sendTimeout)
         http1 = ImageHTTP1Channel(
-            responder: responder, limits: limits, isDraining: { drain.isDraining }, immediate: immediate)
+            responder: responder, limits: limits, isDraining: { drain.isDraining }, immediate: immediate, gate: gate)
+        let requestTimeout = TimeAmount(limits.request)
         http2 =
             configuration.http2
-            ? HTTP2Channel(
-                responder: responder,
-                configuration: .init(
-                    idleTimeout: .nanoseconds(timeout.nanoseconds),
-                    gracefulCloseTimeout: .milliseconds(Int64(configuration.stopTimeout * 1000)),
-                    streamConfiguration: .init(
-                        additionalChannelHandlers: [StreamWatch(streams: streams, sendTimeout: sendTimeout)],
-                        idleTimeout: timeout,
-                        httpDecoderConfiguration: .init(
-                            maxHeaderFieldSize: limit, maxHeaderListSize: limit,
-                            maxHeaderFieldCount: limits.fieldCount))))
+            ? ImageHTTP2Channel(http1: http1, gate: gate) { stream in
+                let watch = StreamWatch(
+                    streams: streams, answers: gate?.answers, sendTimeout: sendTimeout, requestTimeout: requestTimeout)
+                try stream.pipeline.syncOperations.addHandler(watch)
+            }
             : nil
     }
 
@@ -152,10 +147,10 @@ package struct HTTPConnectionSetup: ServerChildChannel {
         }
     }
 
-    /// Ends an HTTP/2 connection whose client reads nothing, or that stays open without streams. Hummingbird only asks
-    /// such a client to leave, and waits for its answer.
+    /// Ends an HTTP/2 connection whose client reads nothing, or that stays open without streams. The client of such a
+    /// connection is asked to leave first.
     private func watch(_ channel: any Channel) {
-        let (idle, send, streams) = (timeout + .seconds(2), sendTimeout, streams)
+        let (idle, send, streams) = (timeout, sendTimeout, streams)
         let begin = NIODeadline.now()
         let last = NIOLoopBoundBox((buffered: 0, progress: begin), eventLoop: channel.eventLoop)
         let period = TimeAmount.nanoseconds(max(20_000_000, min(timeout, send).nanoseconds / 4))
@@ -165,7 +160,8 @@ package struct HTTPConnectionSetup: ServerChildChannel {
             if current == 0 || current != last.value.buffered { last.value = (current, now) }
             if now - last.value.progress >= send { return channel.close(promise: nil) }
             let unused = streams.timeUnused(channel) ?? now - begin
-            if unused >= idle { channel.close(promise: nil) }
+            if unused >= idle { announceEnd(channel) }
+            if unused >= idle + .seconds(2) { channel.close(promise: nil) }
         }
         channel.closeFuture.whenComplete { _ in task.cancel() }
     }
@@ -272,16 +268,21 @@ private final class StreamWatch: ChannelDuplexHandler, RemovableChannelHandler {
     private static let partSize = 65_536
 
     private let streams: OpenStreams
+    private let answers: AnswerMemory?
     private let sendTimeout: TimeAmount
+    private let requestTimeout: TimeAmount
     private var connection: (any Channel)?
+    /// Ends a stream whose request does not end.
+    private var requestTimer: Scheduled<Void>?
+    private var isRequestWhole = false
     /// Writes that have not reached the socket.
     private var pending = 0
     private var lastProgress = NIODeadline.now()
     private var timer: RepeatedTask?
 
-    init(streams: OpenStreams, sendTimeout: TimeAmount) {
-        self.streams = streams
-        self.sendTimeout = sendTimeout
+    init(streams: OpenStreams, answers: AnswerMemory?, sendTimeout: TimeAmount, requestTimeout: TimeAmount) {
+        (self.streams, self.answers) = (streams, answers)
+        (self.sendTimeout, self.requestTimeout) = (sendTimeout, requestTimeout)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -292,18 +293,51 @@ private final class StreamWatch: ChannelDuplexHandler, RemovableChannelHandler {
     func handlerRemoved(context: ChannelHandlerContext) {
         timer?.cancel()
         timer = nil
+        requestTimer?.cancel()
         connection.map { streams.change($0, by: -1) }
         connection = nil
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if case .end = unwrapInboundIn(data) {
+            isRequestWhole = true
+            requestTimer?.cancel()
+        }
+        context.fireChannelRead(data)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        // Requests without a body have ended by now.
+        if requestTimer == nil, !isRequestWhole {
+            let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+            requestTimer = context.eventLoop.scheduleTask(in: requestTimeout) {
+                let (watch, context) = bound.value
+                if !watch.isRequestWhole { context.close(promise: nil) }
+            }
+        }
+        context.fireChannelReadComplete()
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         guard case .body(var bytes) = unwrapOutboundIn(data), bytes.readableBytes > Self.partSize else {
             return write(unwrapOutboundIn(data), context, promise)
         }
+        let promise = counting(bytes, context, promise)
         while bytes.readableBytes > Self.partSize, let part = bytes.readSlice(length: Self.partSize) {
             write(.body(part), context, nil)
         }
         write(.body(bytes), context, promise)
+    }
+
+    /// A promise that ends the count of a body's bytes.
+    private func counting(
+        _ bytes: ByteBuffer, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?
+    ) -> EventLoopPromise<Void>? {
+        guard let answers, let connection else { return promise }
+        let part = answers.add(bytes, of: connection)
+        let promise = promise ?? context.eventLoop.makePromise(of: Void.self)
+        promise.futureResult.whenComplete { _ in answers.remove(part) }
+        return promise
     }
 
     private func write(_ part: HTTPResponsePart, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
@@ -367,6 +401,10 @@ private final class HTTPVersionHandler: ChannelInboundHandler, RemovableChannelH
         let isHTTP2 = begin.elementsEqual(Self.preface)
         guard isHTTP2 || !Self.preface.starts(with: begin) else { return }
         isDecided = true
+        guard !isHTTP2 || !FrameWatch.hasLeft(context.channel) else {
+            promise.fail(ChannelError.inputClosed)
+            return context.close(promise: nil)
+        }
         // The set-up ends at once: it only adds handlers behind this one.
         setUp(isHTTP2).assumeIsolated().whenComplete { result in
             self.promise.assumeIsolated().completeWith(result)

@@ -68,8 +68,9 @@ public struct FleetConfiguration: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - directory: Keeps the position in the journal of purges; nil for none.
+    ///   - secrets: ``ServerConfiguration/tierSecrets``.
     /// - Throws: ``ConfigurationError`` for files that cannot be used.
-    func tier(directory: String?, logger: Logger) throws -> RemoteTier? {
+    func tier(directory: String?, secrets: [[UInt8]], logger: Logger) throws -> RemoteTier? {
         guard !redis.isEmpty else { return nil }
         var servers = try servers()
         if !redisPassword.isEmpty { servers.password = redisPassword }
@@ -86,6 +87,7 @@ public struct FleetConfiguration: Sendable, Equatable {
         servers.commandTimeout = .seconds(redisTimeout)
         servers.connectTimeout = .seconds(redisConnectTimeout)
         var configuration = RemoteTier.Configuration(redis: servers, namespace: redisNamespace)
+        configuration.secrets = secrets
         configuration.maximumValueSize = redisMaximumValueBytes
         configuration.leaseTime = .seconds(redisLease)
         // Each look-up has a deadline of its own, by `redis-wait`.

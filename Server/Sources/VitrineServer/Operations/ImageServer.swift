@@ -53,6 +53,10 @@ package final class ImageServer: Service {
     private let exporter: OTLPExporter?
     private let listeners: [HTTPListener]
     private let admin: [HTTPListener]
+    /// The limits of clients.
+    package let gate: RequestGate
+    /// The addresses of the main listeners; nil for a socket that does not tell its own.
+    private let listening: [ListenAddress?]
     private let hooks: Hooks
     private let stopSignal: AsyncStream<Void>
     private let stopper: AsyncStream<Void>.Continuation
@@ -103,17 +107,26 @@ package final class ImageServer: Service {
 
         let mainSockets = sockets.filter { $0.name != "admin" }
         let adminSockets = sockets.filter { $0.name == "admin" }
-        if mainSockets.isEmpty {
-            try configuration.requireSignatures(on: configuration.bind)
-        } else {
-            try configuration.requireSignatures(on: mainSockets.compactMap(\.address))
+        listening = mainSockets.isEmpty ? configuration.bind : mainSockets.map(\.address)
+        try configuration.validate(listening: listening)
+        let adminAddresses: [ListenAddress?] =
+            adminSockets.isEmpty ? configuration.adminBind : adminSockets.map(\.address)
+        for address in adminAddresses where address?.isLocal != true {
+            logger.warning(
+                "The admin listener is reachable from other machines",
+                metadata: ["address": "\(address?.description ?? "an inherited socket")"])
         }
         func endpoints(_ sockets: [InheritedSocket], _ addresses: [ListenAddress]) -> [HTTPListener.Endpoint] {
             sockets.isEmpty ? addresses.map { .address($0) } : sockets.map { .inherited($0) }
         }
+        let gate = RequestGate(
+            counter: RequestCounter(
+                most: configuration.maximumRequests, mostOfClient: configuration.maximumClientRequests),
+            answers: AnswerMemory(limit: configuration.answerMemory), client: { handler.client($0, $1) })
+        self.gate = gate
         let setup = HTTPConnectionSetup(
             responder: { try await handler.respond(to: $0, writer: $1, channel: $2) },
-            immediate: { handler.immediate($0) }, configuration: configuration, tls: tls, drain: drain)
+            immediate: { handler.immediate($0) }, configuration: configuration, tls: tls, drain: drain, gate: gate)
         listeners = endpoints(mainSockets, configuration.bind).map {
             HTTPListener(
                 name: "main", endpoint: $0, setup: setup,
@@ -147,6 +160,7 @@ package final class ImageServer: Service {
                 "vitrine_connections", [("listener", name)],
                 to: Double(listeners.map(\.connectionCount).reduce(0, +)))
         }
+        registry.setGauge("vitrine_answer_bytes", to: Double(gate.answers.count))
         registry.setGauge("vitrine_draining", to: drain.isDraining ? 1 : 0)
         if let exporter { registry.setCounter("vitrine_spans_dropped_total", to: Double(exporter.dropped)) }
     }
@@ -287,9 +301,13 @@ package final class ImageServer: Service {
             let new = try load()
             let fixed = old.differencesThatNeedARestart(new)
             let applied = old.withReloadableSettings(of: new)
-            try applied.requireSignatures(on: applied.bind)
-            try tls?.reload(certificate: applied.tlsCertificate, key: applied.tlsKey, http2: applied.http2)
+            try applied.validate(listening: listening)
+            let certificate = try tls.map { _ in
+                try TLSContext.load(applied.tlsCertificate, applied.tlsKey, applied.http2)
+            }
             try await hooks.reload(applied)
+            // Nothing below fails, so that a refused reload changes nothing.
+            if let certificate { tls?.use(certificate) }
             current.configuration = applied
             limiter.configure(rate: applied.rateLimit, burst: applied.rateBurst)
             handler.configure(applied)

@@ -57,6 +57,61 @@ package struct Redactor: Sendable {
     }
 }
 
+/// Lets a line about a failure into the log once a minute, however often it repeats.
+final class RepeatedLines: Sendable {
+    private struct Line {
+        var until: Int64
+        var left = 0
+    }
+
+    private static let pause: Int64 = 60_000_000_000
+    private static let capacity = 1_000
+    private let lines = Mutex<[String: Line]>([:])
+
+    /// Returns how often the line was left out since it was written last; nil if it is to be left out now.
+    ///
+    /// - Parameter now: Nanoseconds of a clock that never goes back.
+    func admit(_ name: String, now: Int64 = monotonicNanoseconds()) -> Int? {
+        lines.withLock { lines in
+            if let line = lines[name], now < line.until {
+                lines[name]?.left += 1
+                return nil
+            }
+            let left = lines[name]?.left ?? 0
+            if lines.count >= Self.capacity, lines[name] == nil {
+                lines = lines.filter { now < $0.value.until }
+                if lines.count >= Self.capacity { lines = [:] }
+            }
+            lines[name] = Line(until: now + Self.pause)
+            return left
+        }
+    }
+}
+
+/// Lets few lines about requests that are refused or abandoned into the log, so that clients cannot fill a disk.
+final class RefusalLog: Sendable {
+    private static let burst = 100.0
+    private static let rate = 10.0
+    private let state = Mutex((budget: burst, last: Int64(0), left: 0))
+
+    /// Returns how many lines were left out since the last one; nil if this one is to be left out.
+    ///
+    /// - Parameter now: Nanoseconds of a clock that never goes back.
+    func admit(now: Int64 = monotonicNanoseconds()) -> Int? {
+        state.withLock { state in
+            let earned = Double(max(now - state.last, 0)) / 1e9 * Self.rate
+            (state.budget, state.last) = (min(state.budget + earned, Self.burst), now)
+            guard state.budget >= 1 else {
+                state.left += 1
+                return nil
+            }
+            state.budget -= 1
+            defer { state.left = 0 }
+            return state.left
+        }
+    }
+}
+
 /// The form and the destination of log lines, shared by all loggers.
 package final class LogOutput: Sendable {
     private struct State {
@@ -64,6 +119,7 @@ package final class LogOutput: Sendable {
         var level: Logger.Level
     }
     private let state: Mutex<State>
+    private let repetitions = RepeatedLines()
     private let format: ServerConfiguration.LogFormat
     private let write: @Sendable (String) -> Void
 
@@ -94,6 +150,12 @@ package final class LogOutput: Sendable {
         var fields = metadata
         if let own = event.metadata { fields.merge(own) { $1 } }
         if let error = event.error { fields["error"] = "\(error)" }
+        if event.level >= .warning {
+            let own = fields.filter { $0.key != "request_id" }.sorted { $0.key < $1.key }
+            let name = "\(label) \(event.level) \(event.message) \(own.map { "\($0.key)=\($0.value)" })"
+            guard let left = repetitions.admit(name) else { return }
+            if left > 0 { fields["repeated"] = .stringConvertible(left) }
+        }
         let time = Self.timestamp(Date())
         switch format {
         case .json:
@@ -107,8 +169,8 @@ package final class LogOutput: Sendable {
         case .text:
             var line = "\(time) \(event.level.rawValue) \(event.message.description)"
             for (name, value) in fields.sorted(by: { $0.key < $1.key }) { line += " \(name)=\(value)" }
-            line = state.redactor(line)
-            write(line.split(whereSeparator: \.isNewline).joined(separator: " ") + "\n")
+            let lines = state.redactor(line).split(whereSeparator: \.isNewline)
+            write(UnseenText.escaped(lines.joined(separator: " ")) + "\n")
         }
     }
 

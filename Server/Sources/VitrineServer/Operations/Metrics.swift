@@ -272,6 +272,7 @@ package struct ServerMetrics: Sendable {
             "vitrine_cache_bytes", .gauge, ["level"],
             "The size of results in memory and on disk, and of the bytes of sources on disk (sources)."
         ),
+        ("vitrine_answer_bytes", .gauge, [], "Bytes of long answers that wait for their clients."),
         ("vitrine_draining", .gauge, [], "1 while the server stops, else 0."),
         ("vitrine_reloads_total", .counter, ["result"], "Reloads of the configuration."),
         ("vitrine_spans_dropped_total", .counter, [], "Spans that no collector took."),

@@ -131,7 +131,7 @@ package struct ClientLocator: Sendable {
         return client
     }
 
-    private func isTrusted(_ address: ClientAddress) -> Bool { trustedProxies.contains { $0.contains(address) } }
+    func isTrusted(_ address: ClientAddress) -> Bool { trustedProxies.contains { $0.contains(address) } }
 }
 
 /// A token bucket for each client, in a table of bounded size.

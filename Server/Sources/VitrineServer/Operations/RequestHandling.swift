@@ -14,6 +14,8 @@ package struct ServerRequestContext: ConnectionRequestContext {
     package let channel: any Channel
     /// The address behind trusted proxies.
     package var client: ClientAddress?
+    /// The other end of the connection.
+    package var peer: ClientAddress?
     /// Identifies the request in logs, and in the answer's X-Request-ID field.
     package var requestID = ""
 
@@ -145,6 +147,7 @@ package final class RequestHandler: Sendable {
     private let tracer: OTLPTracer?
     private let drain: DrainState
     private let inFlight: RequestsInFlight
+    private let refusals = RefusalLog()
     private let dates = DateText()
     private let settings: Mutex<Settings>
     private let immediateAnswers: ServerMetrics.ImmediateAnswers
@@ -178,6 +181,11 @@ package final class RequestHandler: Sendable {
         settings.withLock { $0 = new }
     }
 
+    /// The client of a connection.
+    package func client(_ peer: SocketAddress?, _ forwarded: [String]) -> ClientAddress {
+        settings.withLock { $0.locator }.client(peer: ClientAddress(peer) ?? .unix, forwarded: forwarded)
+    }
+
     /// Answers a request of a connection.
     package func respond(
         to request: Request, writer: consuming ResponseWriter, channel: any Channel
@@ -196,7 +204,7 @@ package final class RequestHandler: Sendable {
         var logger = logger
         logger[metadataKey: "request_id"] = .string(id)
         var context = ServerRequestContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
-        context.client = client
+        (context.client, context.peer) = (client, peer)
         context.requestID = id
         let number = inFlight.add(
             .init(
@@ -257,7 +265,16 @@ package final class RequestHandler: Sendable {
             fields["route"] = .string(route)
             if failure != nil { fields["aborted"] = .stringConvertible(true) }
             if let trace = span?.context.trace { fields["trace_id"] = .string(trace.traceID) }
-            logger.info("request", metadata: fields)
+            if (400..<500).contains(status) || failure != nil {
+                // Strangers cause these for nothing.
+                if let left = refusals.admit() {
+                    fields["path"] = .string(String(request.uri.path.prefix(512)))
+                    if left > 0 { fields["left_out"] = .stringConvertible(left) }
+                    logger.info("request", metadata: fields)
+                }
+            } else {
+                logger.info("request", metadata: fields)
+            }
         }
         if let failure { throw failure }
     }

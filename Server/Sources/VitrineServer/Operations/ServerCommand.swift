@@ -70,19 +70,34 @@ package struct ServerCommand: Sendable {
         do {
             return try await perform()
         } catch let error as ConfigurationError {
-            Self.complain(error.description)
+            complain(error.description)
             return ConfigurationError.exitStatus
         } catch let error as RequestError {
-            Self.complain("\(error.code): \(error.reason)")
+            complain("\(error.code): \(error.reason)")
             return 1
         } catch {
-            Self.complain("\(error)")
+            complain("\(error)")
             return 1
         }
     }
 
-    private static func complain(_ line: String) {
-        LogOutput.writeToStandardError("vitrine-server: \(line)\n")
+    /// Writes a line for the operator: as JSON if that is asked for, as all that follows.
+    private func complain(_ line: String, level: Logger.Level = .error) {
+        guard asksForJSON else {
+            return LogOutput.writeToStandardError("vitrine-server: \(UnseenText.escaped(line))\n")
+        }
+        LogOutput(format: .json, level: .trace).logger(label: "vitrine").log(level: level, "\(line)")
+    }
+
+    /// Whether a flag or a variable asks for lines of JSON. Problems are told before the configuration is read.
+    private var asksForJSON: Bool {
+        let name = "--log-format"
+        let flag = arguments.enumerated().compactMap { index, argument in
+            if argument.hasPrefix(name + "=") { return String(argument.dropFirst(name.count + 1)) }
+            return argument == name && index + 1 < arguments.count ? arguments[index + 1] : nil
+        }.first
+        let variable = environment["VITRINE_LOG_FORMAT"] ?? environment["IMGPROXY_LOG_FORMAT"]
+        return ["json", "structured"].contains(flag ?? variable ?? "")
     }
 
     private func perform() async throws -> Int32 {
@@ -127,7 +142,7 @@ package struct ServerCommand: Sendable {
                     certificate: loaded.configuration.tlsCertificate, key: loaded.configuration.tlsKey,
                     http2: loaded.configuration.http2)
             }
-            for warning in loaded.warnings { Self.complain(warning) }
+            for warning in loaded.warnings { complain(warning, level: .warning) }
             return 0
         }
         return try await serve(loaded) {
@@ -148,9 +163,6 @@ package struct ServerCommand: Sendable {
             redactor: Redactor(secrets: configuration.secrets))
         let logger = output.logger(label: "vitrine")
         for warning in loaded.warnings { logger.warning("\(warning)") }
-        for address in configuration.adminBind where !address.isLocal {
-            logger.warning("The admin listener is reachable from other machines", metadata: ["address": "\(address)"])
-        }
         let metrics = ServerMetrics()
         let hooks = try await parts.hooks(configuration, metrics, logger)
         let server = try ImageServer(

@@ -71,12 +71,17 @@ public struct ServerConfiguration: Sendable, Equatable {
     // MARK: Listeners
     package var bind = [ListenAddress.tcp(host: "127.0.0.1", port: 8080)]
     package var adminBind = [ListenAddress.tcp(host: "127.0.0.1", port: 8081)]
+    package var adminHosts: [String] = []
     package var tlsCertificate = ""
     package var tlsKey = ""
     package var http2 = true
     package var keepAliveTimeout = 60.0
+    package var requestTimeout = 30.0
     package var sendTimeout = 60.0
     package var maximumConnections = 10_000
+    package var maximumRequests = 10_000
+    package var maximumClientRequests = 2_500
+    package var answerMemory = 512 << 20
     package var maximumHeaderBytes = 65_536
     package var lameDuck = 5.0
     package var stopTimeout = 20.0
@@ -101,6 +106,12 @@ public struct ServerConfiguration: Sendable, Equatable {
     package var galleryToken = ""
 
     // MARK: URLs
+    /// Whether URLs may be in the native grammar, that of imgproxy: images at `/SIGNATURE/…`.
+    public var native = ImageHTTPConfiguration().hasNative
+    /// Whether URLs may be in the grammar of thumbor, below `/thumbor`.
+    public var thumbor = ImageHTTPConfiguration().thumborPrefix != nil
+    /// Whether `/info` answers JSON about sources.
+    public var info = ImageHTTPConfiguration().hasInformation
     /// Named options. “default” applies to every URL.
     public var presets: [String: String] = [:]
     /// Whether URLs name presets instead of options.
@@ -412,6 +423,19 @@ extension ServerConfiguration {
         "IMGPROXY_PATH_PREFIX": "prefixes of paths are not supported; remove the prefix in the proxy in front",
         "IMGPROXY_MAX_ANIMATION_FRAMES": "limits of animations are not configurable",
         "IMGPROXY_MAX_ANIMATION_FRAME_RESOLUTION": "limits of animations are not configurable",
+        "IMGPROXY_MAX_CHAINED_PIPELINES": "pipelines are not chained; remove the variable",
+        "IMGPROXY_ALLOWED_INFO_OPTIONS": "options of /info are not limited apart; use VITRINE_ALLOWED_OPTIONS",
+        "IMGPROXY_INFO_ONLY_PRESETS": "presets of /info are those of images; use VITRINE_ONLY_PRESETS",
+        "IMGPROXY_SOURCE_URL_ENCRYPTION_KEY": "encrypted sources are not supported; use signatures",
+        "IMGPROXY_VIDEO_THUMBNAIL_MAX_ANALYZE_DURATION": "the analysis of videos has limits of its own",
+        "IMGPROXY_S3_ALLOWED_BUCKETS": "buckets are listed in VITRINE_S3_BUCKETS, and no others are loaded",
+        "IMGPROXY_S3_DENIED_BUCKETS": "buckets are listed in VITRINE_S3_BUCKETS, and no others are loaded",
+        "IMGPROXY_GCS_ALLOWED_BUCKETS": "Google Cloud Storage is not supported; use its S3 interface",
+        "IMGPROXY_GCS_DENIED_BUCKETS": "Google Cloud Storage is not supported; use its S3 interface",
+        "IMGPROXY_ABS_ALLOWED_BUCKETS": "Azure Blob Storage is not supported",
+        "IMGPROXY_ABS_DENIED_BUCKETS": "Azure Blob Storage is not supported",
+        "IMGPROXY_SWIFT_ALLOWED_BUCKETS": "OpenStack Swift is not supported; use its S3 interface",
+        "IMGPROXY_SWIFT_DENIED_BUCKETS": "OpenStack Swift is not supported; use its S3 interface",
         "IMGPROXY_PROMETHEUS_BIND": "metrics are on the admin listener; use VITRINE_ADMIN_BIND",
         "IMGPROXY_NETWORK": "the kind of a socket is part of VITRINE_BIND: HOST:PORT or unix:/PATH",
     ]
@@ -484,13 +508,17 @@ extension ServerConfiguration {
         salts += try pairs(saltFile, "salt-file")
     }
 
-    /// Whether the values agree.
-    package func validate() throws {
+    /// Whether the values agree with one another, and with the sockets that are open. A start and a reload are judged
+    /// by this alone.
+    ///
+    /// - Parameter addresses: Those of the main listeners, nil for a socket that does not tell its own. Default: the
+    ///   addresses of ``bind``, before any socket is open.
+    package func validate(listening addresses: [ListenAddress?]? = nil) throws {
         guard keys.count == salts.count else {
             throw ConfigurationError(
                 "key: there are \(keys.count) keys and \(salts.count) salts; every key needs a salt of its own")
         }
-        try requireSignatures(on: bind)
+        try requireSignatures(on: addresses ?? bind)
         try ConfigurationError.requireBoth(("tls-certificate", tlsCertificate), ("tls-key", tlsKey))
         guard !bind.isEmpty else { throw ConfigurationError("bind: at least one address is needed") }
         for address in adminBind where bind.contains(address) {
@@ -518,10 +546,12 @@ extension ServerConfiguration {
     }
 
     /// Refuses to serve unsigned URLs to other machines.
-    package func requireSignatures(on addresses: [ListenAddress]) throws {
-        guard !isSigned, !allowUnsigned, let open = addresses.first(where: { !$0.isLocal }) else { return }
+    private func requireSignatures(on addresses: [ListenAddress?]) throws {
+        guard !isSigned, !allowUnsigned, let open = addresses.first(where: { $0?.isLocal != true }) else { return }
+        // What does not say where it listens may listen anywhere.
+        let place = open?.description ?? "an inherited socket"
         throw ConfigurationError(
-            "bind: \(open) is reachable from other machines, but URLs are not signed; set key and salt, "
+            "bind: \(place) is reachable from other machines, but URLs are not signed; set key and salt, "
                 + "or allow-unsigned")
     }
 

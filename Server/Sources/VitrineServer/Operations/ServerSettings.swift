@@ -255,6 +255,17 @@ extension ServerConfiguration {
         setting("admin-bind", \.adminBind, addresses) {
             "Addresses of metrics, health, configuration and purges, or “off”. Never public."
         },
+        setting(
+            "admin-hosts", \.adminHosts,
+            list(
+                unit: "names, list",
+                read: { name in
+                    guard IIIFDocument.isAuthority(name), !name.contains(":") else {
+                        throw SettingError("“\(name)” is not the name of a host without a port")
+                    }
+                    return name
+                }, show: { $0 }), reloads: true
+        ) { "Names by which clients may ask the admin listener, besides addresses and localhost." },
         setting("tls-certificate", \.tlsCertificate, .path, reloads: true) {
             "A PEM file with the certificate and its chain. Empty for cleartext."
         },
@@ -263,12 +274,29 @@ extension ServerConfiguration {
         setting(
             "keep-alive-timeout", \.keepAliveTimeout, .number(1...3600, unit: "seconds"), "KEEP_ALIVE_TIMEOUT"
         ) { "How long a connection may be idle, and how long the head of a request may take." },
-        setting("send-timeout", \.sendTimeout, .number(1...3600, unit: "seconds")) {
+        setting(
+            "request-timeout", \.requestTimeout, .number(1...3600, unit: "seconds"), "READ_REQUEST_TIMEOUT",
+            "READ_TIMEOUT"
+        ) {
+            "How long a request may take from its first byte to its last one, its body included."
+        },
+        setting(
+            "send-timeout", \.sendTimeout, .number(1...3600, unit: "seconds"), "WRITE_RESPONSE_TIMEOUT", "WRITE_TIMEOUT"
+        ) {
             "How long a client may read nothing of an answer."
         },
         setting(
             "max-connections", \.maximumConnections, .integer(1...1_000_000, unit: "connections"), "MAX_CLIENTS"
         ) { "Connections of all clients; further ones wait in the system's queue." },
+        setting("max-requests", \.maximumRequests, .integer(1...1_000_000, unit: "requests")) {
+            "Requests under way of all clients; further ones are answered 503 before any work."
+        },
+        setting("max-client-requests", \.maximumClientRequests, .integer(1...1_000_000, unit: "requests")) {
+            "Requests under way of one client, as rate-limit counts clients; further ones are answered 429."
+        },
+        setting("answer-memory", \.answerMemory, .bytes(16_777_216...1 << 46)) {
+            "The bytes of answers that wait for their clients; above, the connection that holds most is closed."
+        },
         setting("max-header-bytes", \.maximumHeaderBytes, .bytes(1024...1_048_576)) {
             "The size of a request's head, its URL included."
         },
@@ -307,9 +335,16 @@ extension ServerConfiguration {
             "gallery-token", \.galleryToken,
             .text { $0.isEmpty || $0.utf8.count >= 16 ? nil : "it has fewer than 16 bytes" }, secret: true,
             reloads: true
-        ) { "The text with which other machines may open the gallery. Empty: only this machine may." },
+        ) { "The text with which the gallery is opened, from every machine. Empty: only this machine may open it." },
 
         // URLs
+        setting("native", \.native, .boolean, reloads: true) {
+            "Whether URLs may be in the native grammar, that of imgproxy."
+        },
+        setting("thumbor", \.thumbor, .boolean, reloads: true) {
+            "Whether URLs may be in the grammar of thumbor, below /thumbor."
+        },
+        setting("info", \.info, .boolean, reloads: true) { "Whether /info answers JSON about sources." },
         setting(
             "presets", \.presets,
             table(unit: "NAME=OPTIONS, list", key: { $0 }, name: { $0 }, value: .text()), "PRESETS", reloads: true
@@ -339,9 +374,14 @@ extension ServerConfiguration {
         setting("public-url", \.publicURL, .text(unit: "URL"), reloads: true) {
             "The address of this server in documents of IIIF. Empty for that of the request."
         },
-        setting("base-url", \.baseURL, .text(unit: "URL"), "BASE_URL", reloads: true) {
-            "The beginning of every source's address."
-        },
+        setting(
+            "base-url", \.baseURL,
+            .text(unit: "URL") { text in
+                guard !text.contains("?"), !text.contains("#") else { return "it has a query or a fragment" }
+                // What follows would otherwise continue the name of a host or directory.
+                return text.isEmpty || text.hasSuffix("/") ? nil : "it does not end in a slash; write “\(text)/”"
+            }, "BASE_URL", reloads: true
+        ) { "The beginning of every source's address, with a slash at its end." },
         setting(
             "allowed-sources", \.allowedSources,
             list(
@@ -349,6 +389,11 @@ extension ServerConfiguration {
                 read: { text in
                     guard !text.contains("*") else {
                         throw SettingError("“\(text)” has a wildcard; only beginnings count")
+                    }
+                    guard AllowedPrefix(text) != nil else {
+                        throw SettingError(
+                            "“\(text)” is not the beginning of an address; write https://example.org/pictures/, "
+                                + "s3://bucket/ or local:///")
                     }
                     return text
                 }, show: { $0 }), "ALLOWED_SOURCES", reloads: true

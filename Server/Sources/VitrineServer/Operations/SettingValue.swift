@@ -79,9 +79,41 @@ extension SettingValue: Decodable {
     }
 }
 
+/// Characters that are not seen, but that change the text around them: the categories Cc, Cf, Zl and Zp of Unicode.
+///
+/// Terminals obey control characters, text runs backwards behind some format characters, and readers of logs take
+/// separators for the ends of lines. No text of a client brings one into a log or a document, in no format.
+package enum UnseenText {
+    package static func isUnseen(_ scalar: Unicode.Scalar) -> Bool {
+        guard scalar.value >= 0x7F else { return scalar.value < 0x20 }
+        return switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
+    }
+
+    /// `\u001b`, and a pair of surrogates beyond U+FFFF, as in JSON.
+    static func escape(_ scalar: Unicode.Scalar) -> String {
+        String(scalar).utf16.reduce(into: "") { text, unit in
+            let digits = String(unit, radix: 16)
+            text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        }
+    }
+
+    /// The text with escapes instead of such characters.
+    package static func escaped(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: isUnseen) else { return text }
+        var result = ""
+        for scalar in text.unicodeScalars {
+            if isUnseen(scalar) { result += escape(scalar) } else { result.unicodeScalars.append(scalar) }
+        }
+        return result
+    }
+}
+
 /// Text of JSON without an encoder, for lines that are written at every request.
 package enum JSONText {
-    /// A string in quotation marks, every control character escaped.
+    /// A string in quotation marks, every character escaped that is not seen.
     package static func quoted(_ text: some StringProtocol) -> String {
         var result = "\""
         result.reserveCapacity(text.utf8.count + 2)
@@ -92,9 +124,7 @@ package enum JSONText {
             case "\n": result += "\\n"
             case "\r": result += "\\r"
             case "\t": result += "\\t"
-            case "\0"..<" ", "\u{7F}", "\u{2028}", "\u{2029}":
-                let digits = String(scalar.value, radix: 16)
-                result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            case _ where UnseenText.isUnseen(scalar): result += UnseenText.escape(scalar)
             default: result.unicodeScalars.append(scalar)
             }
         }

@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 import Logging
 import VitrineCore
@@ -24,7 +25,8 @@ struct SharedParts: Sendable {
             buckets = BucketSources(Dictionary(names.map { ($0, client.bucket($0)) }) { first, _ in first })
         }
         let directory = configuration.diskCache.isEmpty ? nil : configuration.diskCache
-        let tier = try fleet.tier(directory: directory, logger: logger)
+        let tier = try fleet.tier(
+            directory: directory, secrets: configuration.tierSecrets, logger: logger)
         var durable: DurableResults?
         if let place = BucketConfiguration.place(s3.resultStore) {
             let client = try s3.client(timeout: .seconds(60), maximumBytes: .megabytes(500))
@@ -36,6 +38,17 @@ struct SharedParts: Sendable {
         let wait = fleet.redisWait > 0 ? fleet.redisWait : configuration.timeout / 2
         results = tier == nil && durable == nil
             ? nil : RemoteResults(tier: tier, durable: durable, wait: .seconds(wait))
+    }
+}
+
+extension ServerConfiguration {
+    /// The secrets of values in the tier, one for each pair of key and salt. No signature of a URL is made with them.
+    var tierSecrets: [[UInt8]] {
+        zip(keys, salts).map { key, salt in
+            let code = HMAC<SHA256>.authenticationCode(
+                for: Array("vitrine tier ".utf8) + salt, using: SymmetricKey(data: key))
+            return Array(code)
+        }
     }
 }
 

@@ -70,13 +70,19 @@ package final class ServerBackend: ImageBackend {
         let native = try configuration.grammar()
         let thumborKeys = configuration.thumborKey.isEmpty
             ? [] : [(key: Array(configuration.thumborKey.utf8), salt: [UInt8]())]
+        let base: ProcessingOptions
+        do throws(RequestError) {
+            base = try native.base()
+        } catch {
+            throw ConfigurationError("presets: \(error.reason)")
+        }
         return Rules(
-            native: native, thumbor: ThumborGrammar(defaults: configuration.processing),
+            native: native, thumbor: ThumborGrammar(defaults: base, rules: native.rules),
             signer: URLSigner(
                 pairs: Array(zip(configuration.keys, configuration.salts)).map { (key: $0.0, salt: $0.1) },
                 size: configuration.signatureSize, trusted: Set(configuration.trustedSignatures)),
             thumborSigner: URLSigner(pairs: thumborKeys, algorithm: .thumborSHA1),
-            iiif: IIIFGrammar(configuration))
+            iiif: IIIFGrammar(configuration, defaults: base, rules: native.rules))
     }
 
     package func parse(_ target: ImageTarget) throws(RequestError) -> ImageURL {
@@ -247,6 +253,7 @@ extension ServerConfiguration {
         rendering.settings.stripsMetadata = stripMetadata
         rendering.settings.keepsCopyright = keepCopyright
         rendering.settings.watermarkOpacity = watermarkOpacity
+        rendering.settings.maximumSide = maximumResultDimension
         if !watermark.isEmpty {
             do {
                 rendering.settings.watermark = try ImageDecoder().decode(.file(watermark))
@@ -306,6 +313,9 @@ extension ServerConfiguration {
         // Without these, every client gets the format of the source.
         if !formats.isEmpty { formats += [.jpeg, .png] }
         http.negotiation = FormatNegotiation(formats: formats)
+        http.hasNative = native
+        http.hasInformation = info
+        if !thumbor { http.thumborPrefix = nil }
         http.hasIIIF = iiif
         http.publicURL = publicURL.isEmpty ? nil : publicURL
         http.sendsServerTiming = serverTiming

@@ -3,6 +3,7 @@ package import Hummingbird
 package import HummingbirdCore
 package import Logging
 import Synchronization
+import VitrineFleet
 
 /// The image server as routes of a Hummingbird application.
 ///
@@ -86,6 +87,7 @@ public final class ImageRoutes: ImageAnswering {
         try configuration.checkFiles()
         let new = try Current(configuration, observation, continuing: renderer, shared)
         current.withLock { $0 = new }
+        shared.results?.tier?.authenticate(by: configuration.tierSecrets)
         observation.watch(new.backend.renderer)
     }
 

@@ -125,7 +125,9 @@ package struct WarmCommand: Sendable {
         return end.failed == 0 ? 0 : 1
     }
 
-    private static func complain(_ text: String) { LogOutput.writeToStandardError("vitrine-server warm: \(text)\n") }
+    private static func complain(_ text: String) {
+        LogOutput.writeToStandardError("vitrine-server warm: \(UnseenText.escaped(text))\n")
+    }
 
     private func parsed() throws -> Arguments {
         var result = Arguments()
@@ -303,6 +305,10 @@ extension ImageRoutes {
     func warm(_ path: String, _ format: FormatChoice) async throws -> Bool {
         let thumbor = "/thumbor"
         let isThumbor = path.hasPrefix(thumbor + "/")
+        let http = service.configuration
+        guard isThumbor ? http.thumborPrefix != nil : http.hasNative else {
+            throw RequestError(404, "not-found", "This grammar is switched off.")
+        }
         let (name, query) = path.firstIndex(of: "?").map { (path[..<$0], Optional(path[$0...].dropFirst())) }
             ?? (path[...], nil)
         let target = ImageTarget(

@@ -92,13 +92,13 @@ package final class DurableResults: Sendable {
 
     /// Returns the result of a key.
     ///
-    /// - Parameter tags: The tags of its source.
-    func find(_ key: String, tags: [String]) async -> Found {
+    /// - Parameter job: The work that would make it.
+    func find(_ job: RenderJob, _ key: String) async -> Found {
         guard let began = breaker.begin() else {
             count(\.failures)
             return .missing(isAbsent: false)
         }
-        let task = Task { await self.outcome(of: key, tags) }
+        let task = Task { await self.outcome(of: key, job) }
         let result: Result<Found, S3Error>? = await Renderer.value(of: task, within: configuration.timeout)
         task.cancel()
         switch result {
@@ -122,18 +122,20 @@ package final class DurableResults: Sendable {
         }
     }
 
-    private func outcome(of key: String, _ tags: [String]) async -> Result<Found, S3Error> {
+    private func outcome(of key: String, _ job: RenderJob) async -> Result<Found, S3Error> {
         do throws(S3Error) {
             try await listPurges()
             guard let (entry, stored) = try await store.find(key) else {
                 count(\.misses)
                 return .success(.missing(isAbsent: true))
             }
-            guard entry.contentType == SharedResult.mediaType, let result = try? SharedResult(bytes: entry.bytes) else {
+            guard entry.contentType == SharedResult.mediaType,
+                let result = try? SharedResult(bytes: entry.bytes, for: job)
+            else {
                 count(\.damaged)
                 return .success(.missing(isAbsent: false))
             }
-            guard !isPurged(tags + result.tags, stored) else {
+            guard !isPurged(job.source.tags + result.tags, stored) else {
                 count(\.purged)
                 return .success(.missing(isAbsent: false))
             }

@@ -1,3 +1,4 @@
+import Foundation
 import Logging
 import NIOCore
 import Synchronization
@@ -38,6 +39,34 @@ struct SharedResult: Sendable {
         }
         tags = try (0..<count).map { _ in try line() }
         image = try RenderedImage(cacheBytes: Array(rest))
+    }
+
+    /// Reads a result that any client of the tier or the store may have written.
+    ///
+    /// - Throws: ``Damaged`` also for a value that cannot be a result of the job, such as a page in the place of a
+    ///   picture, or a picture of another type than it says.
+    init(bytes: [UInt8], for job: RenderJob) throws {
+        try self.init(bytes: bytes)
+        guard image.isResult(of: job) else { throw Damaged() }
+    }
+}
+
+extension RenderedImage {
+    /// Whether the bytes can be those of the job, and are of the type that the result says.
+    fileprivate func isResult(of job: RenderJob) -> Bool {
+        let head = Array(bytes.readableBytesView.prefix(4_096))
+        switch job.kind {
+        case .image:
+            let detected = ImageFormat.detect(head)
+            if let detected { return format == detected && mediaType == detected.mediaType }
+            // The source as it is, whose type is told by its bytes. Its answer is confined.
+            let all = Array(bytes.readableBytesView)
+            return job.options.isRaw && format == nil && mediaType == SourceHeader.mediaType(of: all)
+        case .summary, .header:
+            let data = Data(bytes.readableBytesView)
+            return format == nil && mediaType == "application/json"
+                && (try? JSONSerialization.jsonObject(with: data)) is [String: Any]
+        }
     }
 }
 
@@ -90,8 +119,9 @@ package final class RemoteResults: Sendable {
 
     /// Whether results are shared with other nodes.
     ///
-    /// Results that are made while a purge from before the connection is applied would not be shared.
-    package var isUp: Bool { tier.map { $0.status == .up && $0.isCaughtUp } ?? false }
+    /// Results that are made while a purge from before the connection is applied would not be shared. While a purge of
+    /// this node could not be announced, other nodes show the results that it removes.
+    package var isUp: Bool { tier.map { $0.status == .up && $0.isCaughtUp && !$0.hasUnannouncedPurges } ?? false }
 
     /// Waits until results are shared with other nodes.
     ///
@@ -134,7 +164,7 @@ package final class RemoteResults: Sendable {
         case .bypass: return .none
         case .lease(let lease): return .lease(lease)
         case .value(let value, let refresh):
-            guard let result = result(of: value, clock) else {
+            guard let result = result(of: value, job, clock) else {
                 refresh?.release()
                 return .none
             }
@@ -142,9 +172,9 @@ package final class RemoteResults: Sendable {
         }
     }
 
-    private func result(of value: RemoteTier.Value, _ clock: WallClock) -> SharedResult? {
+    private func result(of value: RemoteTier.Value, _ job: RenderJob, _ clock: WallClock) -> SharedResult? {
         guard value.contentType == SharedResult.mediaType,
-            var result = try? SharedResult(bytes: Array(value.contents.readableBytesView))
+            var result = try? SharedResult(bytes: Array(value.contents.readableBytesView), for: job)
         else {
             damaged.withLock { $0 += 1 }
             return nil
@@ -166,7 +196,7 @@ package final class RemoteResults: Sendable {
             return nil
         case .value(let value, let refresh):
             refresh?.release()
-            guard !value.isStale, var result = result(of: value, clock) else { return nil }
+            guard !value.isStale, var result = result(of: value, job, clock) else { return nil }
             result.image.isProvisional = true
             return result
         }
@@ -214,17 +244,18 @@ package final class RemoteResults: Sendable {
     /// Purges a tag on all nodes, in the tier and in the store.
     ///
     /// - Parameter tag: The tag; nil for everything.
+    /// - Returns: Whether the other nodes learn of it. Otherwise, it is announced as soon as the tier can be reached.
     /// - Throws: ``RequestError`` 500 if the store could not be told.
-    func purge(_ tag: String?) async throws(RequestError) {
+    func purge(_ tag: String?) async throws(RequestError) -> Bool {
         let digest = tag.map { PurgeTag.digest(in: $0) }
         let isDone = await durable?.purge(digest) ?? true
         let invalidation: RemoteTier.Invalidation =
             if let tag, let digest { tag.hasPrefix("source ") ? .group(digest) : .tag(digest) } else { .all }
-        // Without a connection, the purge is announced as soon as there is one.
-        _ = await tier?.purge(invalidation)
+        let isAnnounced = await tier?.purge(invalidation) ?? true
         guard isDone else {
             throw RequestError(500, "cache-failed", "the purge could not be written to the store of results")
         }
+        return isAnnounced
     }
 }
 
@@ -256,7 +287,7 @@ extension Renderer {
             }
         }
         if known == nil, let durable = remote.durable {
-            switch await durable.find(job.key.description, tags: job.source.tags) {
+            switch await durable.find(job, job.key.description) {
             case .missing(let isAbsent): job.isAbsentFromStore = isAbsent
             case .found(let result):
                 known = result.image
@@ -319,7 +350,7 @@ extension Renderer {
             if result.image.sourceVersion == version { return await adopted(result, job, .shared, .none) }
         }
         if let durable = remote.durable {
-            switch await durable.find(job.remoteKey.description, tags: job.source.tags) {
+            switch await durable.find(job, job.remoteKey.description) {
             case .missing(let isAbsent): job.isAbsentFromStore = isAbsent
             case .found(let result):
                 if result.image.sourceVersion == version { return await adopted(result, job, .store, .known) }

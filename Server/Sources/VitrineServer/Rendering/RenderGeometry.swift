@@ -150,7 +150,8 @@ package struct RenderGeometry: Sendable, Hashable {
             let start =
                 switch place {
                 case 0?: offset
-                case nil: (outer - inner + 1) / 2 + offset
+                // As imgproxy (calc_position.go): half a pixel goes to the even side.
+                case nil: rounded(Double(outer - inner + 1) / 2) + offset
                 default: outer - inner - offset
                 }
             return mayExceed

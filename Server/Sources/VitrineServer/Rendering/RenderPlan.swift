@@ -1,4 +1,4 @@
-package import VitrineImaging
+@_spi(StoredPixels) package import VitrineImaging
 package import VitrinePipeline
 
 /// The settings of a server for all its results.
@@ -15,6 +15,9 @@ package struct RenderSettings: Sendable {
     package var watermark: Image?
     /// Multiplies the opacity of watermarks. Default: 1.
     package var watermarkOpacity = 1.0
+    /// The longest side of a result. A larger one is made smaller, or refused if it is larger than its source as well.
+    /// Default: that of `ImageLimits.standard`.
+    package var maximumSide = ImageLimits.standard.maximumOutputSide
     /// Whether JPEG and PNG are written so that they can be shown before they are complete. Default: false.
     package var isProgressive = false
 
@@ -47,7 +50,8 @@ package struct RenderPlan: Sendable {
     ///   - header: The source.
     ///   - settings: The watermark.
     ///   - sourceBytes: The length of the source.
-    /// - Throws: ``RequestError`` 422 for a result above `ImageLimits/maximumOutputSide`.
+    /// - Throws: ``RequestError`` 422 for a result that is larger than its source and than
+    ///   ``RenderSettings/maximumSide``.
     package init(
         _ options: ProcessingOptions, _ header: SourceHeader, _ settings: RenderSettings = RenderSettings(),
         sourceBytes: Int = 0
@@ -57,7 +61,7 @@ package struct RenderPlan: Sendable {
         let asked = RenderSteps(options, header, settings)
         let turned = asked.turnsSideways
             ? PixelSize(width: header.size.height, height: header.size.width) : header.size
-        let options =
+        var options =
             try options.sourceRules?.iiif.map { parameters throws(RequestError) in
                 try options.resolved(parameters, forSource: turned)
             } ?? options.resolved(forSource: turned)
@@ -70,12 +74,22 @@ package struct RenderPlan: Sendable {
             estimatedBytes = header.estimatedBytes(decodingTo: nil, sourceBytes: sourceBytes)
             return
         }
-        let geometry = RenderGeometry(source: turned, options, mayGrow: header.isVector)
-        resultSize = options.trim == nil ? geometry.resultSize(options) : nil
-        if let resultSize, resultSize.width > turned.width || resultSize.height > turned.height {
-            try Self.check(resultSize)
+        var geometry = RenderGeometry(source: turned, options, mayGrow: header.isVector)
+        if options.trim == nil {
+            let size = geometry.resultSize(options)
+            let longest = max(size.width, size.height)
+            if longest > settings.maximumSide {
+                guard size.width <= turned.width, size.height <= turned.height else {
+                    throw Self.tooLarge(longest, settings.maximumSide)
+                }
+                // All sizes become smaller alike, as imgproxy does it.
+                options.dpr = geometry.scale * Double(settings.maximumSide) / Double(longest)
+                geometry = RenderGeometry(source: turned, options, mayGrow: header.isVector)
+                steps = RenderSteps(options, header, settings)
+            }
         }
-        if options.trim == nil, let whole = Self.wholeSize(geometry) {
+        resultSize = options.trim == nil ? geometry.resultSize(options) : nil
+        if options.trim == nil, let whole = Self.wholeSize(geometry, settings.maximumSide) {
             steps.geometry = geometry
             let upright = steps.turnsSideways ? PixelSize(width: whole.height, height: whole.width) : whole
             resizer = upright == header.size && !header.isMagnified
@@ -109,19 +123,16 @@ package struct RenderPlan: Sendable {
         return .second(max(0, second))
     }
 
-    private static func check(_ size: PixelSize) throws(RequestError) {
-        let limit = ImageLimits.standard.maximumOutputSide
-        let longest = max(size.width, size.height)
-        guard longest > limit else { return }
-        throw RequestError(
+    private static func tooLarge(_ longest: Int, _ limit: Int) -> RequestError {
+        RequestError(
             rendering: ImageError.limitExceeded(input: "", limit: .outputSide, actual: longest, allowed: limit))
     }
 
     /// The size of the whole picture by the factors of its part; nil if that would be more than it has, or more than
     /// can be decoded.
-    private static func wholeSize(_ geometry: RenderGeometry) -> PixelSize? {
+    private static func wholeSize(_ geometry: RenderGeometry, _ limit: Int) -> PixelSize? {
         guard let crop = geometry.crop else {
-            return max(geometry.scaled.width, geometry.scaled.height) <= ImageLimits.standard.maximumOutputSide
+            return max(geometry.scaled.width, geometry.scaled.height) <= limit
                 ? geometry.scaled : geometry.scaled == geometry.source ? geometry.source : nil
         }
         func side(_ all: Int, _ part: Int, _ scaled: Int) -> Int {
@@ -131,7 +142,7 @@ package struct RenderPlan: Sendable {
             width: side(geometry.source.width, crop.width, geometry.scaled.width),
             height: side(geometry.source.height, crop.height, geometry.scaled.height))
         let isReduced = whole.width <= geometry.source.width && whole.height <= geometry.source.height
-        let fits = max(whole.width, whole.height) <= ImageLimits.standard.maximumOutputSide || whole == geometry.source
+        let fits = max(whole.width, whole.height) <= limit || whole == geometry.source
         return isReduced && fits ? whole : nil
     }
 }
@@ -147,6 +158,8 @@ struct EncodingPlan: Sendable, Hashable {
     var isProgressive: Bool
     var stripsMetadata: Bool
     var keepsCopyright: Bool
+    /// Whether the pixels are stored as those of the source are, so that its orientation is true of them.
+    var keepsOrientation: Bool
 
     /// The formats that can be written.
     static let writable: Set<ImageFormat> = [.jpeg, .png, .webp, .avif, .jxl, .gif]
@@ -165,6 +178,7 @@ struct EncodingPlan: Sendable, Hashable {
         isProgressive = settings.isProgressive
         stripsMetadata = options.stripMetadata ?? settings.stripsMetadata
         keepsCopyright = options.keepCopyright ?? settings.keepsCopyright
+        keepsOrientation = !options.autoRotate
     }
 
     private static func quality(
@@ -215,7 +229,9 @@ struct EncodingPlan: Sendable, Hashable {
     /// The metadata to write of a source.
     private func metadata(of source: [UInt8]) -> ImageMetadata? {
         guard !stripsMetadata || keepsCopyright, let own = try? ImageMetadata(of: .bytes(source)) else { return nil }
-        if !stripsMetadata { return own.sanitizedForUprightPixels() }
+        if !stripsMetadata {
+            return keepsOrientation ? own.sanitizedForStoredPixels() : own.sanitizedForUprightPixels()
+        }
         guard let exif = own.exif, let block = ExifFields(exif).copyrightBlock else { return nil }
         return ImageMetadata(exif: block)
     }

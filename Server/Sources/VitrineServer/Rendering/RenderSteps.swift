@@ -9,6 +9,7 @@ struct RenderSteps: ImageProcessing {
     private let mayGrow: Bool
     private let watermark: Image?
     private let watermarkOpacity: Double
+    private let maximumSide: Int
     /// The sizes, if the picture arrives scaled; nil if it arrives with all its pixels.
     var geometry: RenderGeometry?
 
@@ -18,6 +19,7 @@ struct RenderSteps: ImageProcessing {
         mayGrow = header.isVector
         watermark = options.watermark == nil ? nil : settings.watermark
         watermarkOpacity = settings.watermarkOpacity
+        maximumSide = settings.maximumSide
     }
 
     private static func inverse(_ orientation: Orientation) -> Orientation {
@@ -47,7 +49,8 @@ struct RenderSteps: ImageProcessing {
     var identifier: String {
         let mark = watermark.map { "\($0.width)x\($0.height)" } ?? ""
         let size = geometry.map { "\($0.source)\($0.scaled)" } ?? ""
-        return "server(\(options.resultName),\(undo.rawValue),\(mayGrow),\(mark),\(watermarkOpacity),\(size))"
+        let settings = "\(mark),\(watermarkOpacity),\(size),\(maximumSide)"
+        return "server(\(options.resultName),\(undo.rawValue),\(mayGrow),\(settings))"
     }
 
     func process(_ image: Image) throws(ImageError) -> Image {
@@ -74,6 +77,10 @@ struct RenderSteps: ImageProcessing {
         image = try extended(image, sizes)
         if let watermark, let wanted = options.watermark { image = try marked(image, watermark, wanted, sizes) }
         if let background = options.background { image = try image.processed(by: [.background(background)]) }
+        // Sizes that were not known before the pixels: trimmed pictures, and pages of other sizes.
+        if max(image.width, image.height) > maximumSide {
+            image = try ImageResizer.fit(width: maximumSide, height: maximumSide).resize(image)
+        }
         return image
     }
 
@@ -187,21 +194,21 @@ struct RenderSteps: ImageProcessing {
     private func extended(_ image: Image, _ sizes: RenderGeometry) throws(ImageError) -> Image {
         var image = image
         if let gravity = options.extend {
-            image = try Self.placed(image, in: sizes.target, gravity, scale: sizes.scale)
+            image = try placed(image, in: sizes.target, gravity, scale: sizes.scale)
         }
         if let gravity = options.extendAspectRatio, let size = sizes.aspectRatioSize {
-            image = try Self.placed(image, in: size, gravity, scale: sizes.scale)
+            image = try placed(image, in: size, gravity, scale: sizes.scale)
         }
         if let padding = options.padding {
             let sides = sizes.paddings(padding)
             let size = PixelSize(
                 width: image.width + sides.left + sides.right, height: image.height + sides.top + sides.bottom)
-            image = try Self.canvas(size, with: image, x: sides.left, y: sides.top)
+            image = try canvas(size, with: image, x: sides.left, y: sides.top)
         }
         return image
     }
 
-    private static func placed(
+    private func placed(
         _ image: Image, in box: PixelSize, _ gravity: ProcessingOptions.Gravity, scale: Double
     ) throws(ImageError) -> Image {
         let size = PixelSize(width: max(box.width, image.width), height: max(box.height, image.height))
@@ -210,9 +217,9 @@ struct RenderSteps: ImageProcessing {
     }
 
     /// A transparent picture with another one on it, which may reach beyond its edges.
-    private static func canvas(_ size: PixelSize, with image: Image, x: Int, y: Int) throws(ImageError) -> Image {
+    private func canvas(_ size: PixelSize, with image: Image, x: Int, y: Int) throws(ImageError) -> Image {
         guard size != image.size || x != 0 || y != 0 else { return image }
-        let limit = ImageLimits.standard.maximumOutputSide
+        let limit = maximumSide
         let longest = max(size.width, size.height)
         guard longest <= limit || (size.width <= image.width && size.height <= image.height) else {
             throw .limitExceeded(input: "", limit: .outputSide, actual: longest, allowed: limit)
@@ -249,7 +256,7 @@ struct RenderSteps: ImageProcessing {
             return try image.processed(by: [.watermark(mark, at: .topLeft, opacity: opacity, isTiled: true)])
         }
         let place = RenderGeometry.position(of: mark.size, in: image.size, gravity, scale: sizes.scale, mayExceed: true)
-        let layer = try Self.canvas(image.size, with: mark, x: place.x, y: place.y)
+        let layer = try canvas(image.size, with: mark, x: place.x, y: place.y)
         return try image.processed(by: [.watermark(layer, at: .topLeft, opacity: opacity)])
     }
 }

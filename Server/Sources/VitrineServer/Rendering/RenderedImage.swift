@@ -119,7 +119,8 @@ extension RenderedImage: CacheableValue {
             sourceCaching.hasLifetime ? "1" : "", canonicalPath ?? "",
         ]
         // A line break in a field of a server would end its line.
-        let head = lines.map { $0.filter { !$0.isNewline } }.joined(separator: "\n") + "\n"
+        let head = lines.map { String($0.unicodeScalars.filter { $0.value >= 0x20 && $0.value != 0x7F }) }
+            .joined(separator: "\n") + "\n"
         var all: [UInt8] = []
         all.reserveCapacity(head.utf8.count + bytes.readableBytes)
         all.append(contentsOf: head.utf8)
@@ -148,8 +149,15 @@ final class StoredHead: Sendable {
             guard let end = stored[start...].firstIndex(of: 10), end - start <= 4_096 else {
                 throw RenderedImage.Damaged()
             }
+            // No field of an answer has a control character, least of all one that ends its line.
+            guard stored[start..<end].allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+                throw RenderedImage.Damaged()
+            }
             lines.append(String(decoding: stored[start..<end], as: UTF8.self))
             start = end + 1
+        }
+        guard Self.isEntityTag(lines[5]), !lines[12].contains(where: { "<>\"".contains($0) }) else {
+            throw RenderedImage.Damaged()
         }
         guard lines[0] == RenderedImage.version, let freshUntil = Int64(lines[7]), let confirmed = Int64(lines[9])
         else { throw RenderedImage.Damaged() }
@@ -164,6 +172,13 @@ final class StoredHead: Sendable {
         image.canonicalPath = lines[12].isEmpty ? nil : lines[12]
         self.image = image
         bytes = Array(stored[..<start])
+    }
+
+    /// Whether a text is quoted and has no quote within (RFC 9110, section 8.8.3).
+    private static func isEntityTag(_ text: String) -> Bool {
+        let inner = text.utf8.dropFirst().dropLast()
+        return text.utf8.count > 2 && text.utf8.first == 0x22 && text.utf8.last == 0x22
+            && inner.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x22 }
     }
 
     /// Whether the bytes of a stored result begin with this head.

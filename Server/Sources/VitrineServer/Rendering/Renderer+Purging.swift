@@ -10,7 +10,8 @@ extension Renderer {
     ///
     /// - Parameter address: The source as in a URL, not percent-encoded.
     /// - Returns: The number of results.
-    /// - Throws: 400 for an address that is not valid, 500 `cache-failed` if the disk cannot be changed.
+    /// - Throws: 400 for an address that is not valid, 500 `cache-failed` if the disk cannot be changed, 503
+    ///   `purge-pending` if this node has removed its results and cannot tell the others.
     package func purge(source address: String) async throws(RequestError) -> Int {
         try await purge(PurgeTag.source(try sources.parsed(address).key))
     }
@@ -49,18 +50,29 @@ extension Renderer {
     private func purge(_ tag: String, isNamed: Bool = false) async throws(RequestError) -> Int {
         // First elsewhere, so that nothing old comes back from there.
         let elsewhere = await Self.result { () throws(RequestError) in try await remote?.purge(tag) }
-        let count = try await purgeHere(tag, isNamed: isNamed)
-        try elsewhere.get()
-        return count
+        return try Self.outcome(of: try await purgeHere(tag, isNamed: isNamed), elsewhere)
     }
 
-    private static func result(_ body: () async throws(RequestError) -> Void?) async -> Result<Void, RequestError> {
+    private static func result(_ body: () async throws(RequestError) -> Bool?) async -> Result<Bool, RequestError> {
         do throws(RequestError) {
-            try await body()
-            return .success(())
+            return .success(try await body() ?? true)
         } catch {
             return .failure(error)
         }
+    }
+
+    /// - Parameter count: The results that were removed on this node.
+    /// - Throws: 503 `purge-pending` if other nodes still show the purged results.
+    private static func outcome(
+        of count: Int, _ elsewhere: Result<Bool, RequestError>
+    ) throws(RequestError) -> Int {
+        guard try elsewhere.get() else {
+            throw RequestError(
+                503, "purge-pending",
+                "This node has removed \(count) results. Other nodes cannot be reached, and show theirs until this "
+                    + "node can tell them. Repeat the purge, or watch vitrine_tier_up.", retryAfter: 5)
+        }
+        return count
     }
 
     /// ``purge(_:isNamed:)`` on this node.
@@ -83,9 +95,7 @@ extension Renderer {
     @discardableResult
     package func purgeAll() async throws(RequestError) -> Int {
         let elsewhere = await Self.result { () throws(RequestError) in try await remote?.purge(nil) }
-        let count = try await purgeAllHere()
-        try elsewhere.get()
-        return count
+        return try Self.outcome(of: try await purgeAllHere(), elsewhere)
     }
 
     /// ``purgeAll()`` on this node.

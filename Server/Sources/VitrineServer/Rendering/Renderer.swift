@@ -324,7 +324,9 @@ package final class Renderer: Sendable {
     private static func name(of settings: RenderSettings) -> String {
         let formats = settings.formatQuality.map { "\($0.key)\($0.value)" }.sorted().joined(separator: ",")
         let flags = [settings.stripsMetadata, settings.keepsCopyright, settings.isProgressive].map { $0 ? "1" : "0" }
-        return "q\(settings.quality),\(formats),\(flags.joined())"
+        // Names of earlier results stay what they were.
+        let isStandard = settings.maximumSide == ImageLimits.standard.maximumOutputSide
+        return "q\(settings.quality),\(formats),\(flags.joined())" + (isStandard ? "" : ",s\(settings.maximumSide)")
     }
 
     private static func watermarkName(of settings: RenderSettings) -> String {

@@ -33,6 +33,7 @@ struct SourceFetcher: Fetcher {
     var storesOriginal: Bool { network.storesOriginal }
     var levels: CacheLevels { network.levels }
     var revalidates: Bool { network.revalidates }
+    var bounds: String { network.bounds }
 
     func fetch(_ context: FetchContext) async throws -> FetchResult<[UInt8]> {
         defer { didReceive?(progress.current.received) }

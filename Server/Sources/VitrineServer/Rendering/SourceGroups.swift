@@ -294,13 +294,22 @@ final class SourceGroups: Sendable {
         let needing = members(of: group).filter { !$0.job.options.isRaw || $0.job.kind != .image }
         guard let first = needing.first else { return nil }
         let page = max(1, min(needing.map(\.job.options.page).min() ?? first.job.options.page, 1_000_000))
-        let limits = limits
-        do throws(RequestError) {
-            return try await executor.run { () throws(RequestError) in
-                try SourceHeader(of: original.bytes, page: page, limits: limits)
+        let (limits, executor, token) = (limits, executor, CancellationToken())
+        // The group's task is cancelled with its last member.
+        let result = await withTaskCancellationHandler {
+            await executor.run { () -> Result<SourceHeader, RequestError> in
+                Result { () throws(RequestError) in
+                    try SourceHeader(of: original.bytes, page: page, limits: limits, cancellation: token)
+                }
             }
+        } onCancel: {
+            token.cancel()
+        }
+        do throws(RequestError) {
+            return try result.get()
         } catch {
-            if page == 1 || error.isDamage { didFail(source.contentKey, error) }
+            // A cancellation says nothing about the source.
+            if error != .cancelled, page == 1 || error.isDamage { didFail(source.contentKey, error) }
             throw error
         }
     }

@@ -1,5 +1,5 @@
 import Foundation
-import VitrineCore
+package import VitrineCore
 package import VitrineImaging
 import VitrinePipeline
 
@@ -47,28 +47,34 @@ package struct SourceHeader: Sendable, Hashable {
     /// - Parameters:
     ///   - bytes: The source.
     ///   - page: The page of a document whose size is wanted.
-    ///   - limits: The limits of helpers.
-    /// - Throws: ``RequestError`` 422 for other content.
-    package init(of bytes: [UInt8], page: Int = 1, limits: ImageLimits = .standard) throws(RequestError) {
+    ///   - limits: The limits of the work, with its deadline.
+    ///   - cancellation: Stops the work.
+    /// - Throws: ``RequestError`` 422 for other content, 504 at the deadline.
+    package init(
+        of bytes: [UInt8], page: Int = 1, limits: ImageLimits = .standard,
+        cancellation: CancellationToken = CancellationToken()
+    ) throws(RequestError) {
         let input = ImageInput.bytes(bytes, name: "the source")
         if let media = Self.mediaType(ofDocumentOrVideo: bytes) {
             if media == "application/pdf" {
-                self = try Self.document(input, page, limits)
+                self = try Self.document(input, page, limits, cancellation)
             } else {
-                self = try Self.video(input, media, limits)
+                self = try Self.video(input, media, limits, cancellation)
             }
             return
         }
-        self = try Self.image(input, limits)
+        self = try Self.image(input, limits, cancellation)
     }
 
     private init(kind: Kind, format: ImageFormat? = nil, mediaType: String, size: PixelSize) {
         (self.kind, self.format, self.mediaType, self.size) = (kind, format, mediaType, size)
     }
 
-    private static func image(_ input: ImageInput, _ limits: ImageLimits) throws(RequestError) -> SourceHeader {
+    private static func image(
+        _ input: ImageInput, _ limits: ImageLimits, _ cancellation: CancellationToken
+    ) throws(RequestError) -> SourceHeader {
         do {
-            return SourceHeader(try ImageInfo(of: input, limits: limits))
+            return SourceHeader(try ImageInfo(of: input, limits: limits, cancellation: cancellation))
         } catch {
             throw RequestError(rendering: error)
         }
@@ -84,10 +90,10 @@ package struct SourceHeader: Sendable, Hashable {
     }
 
     private static func document(
-        _ input: ImageInput, _ page: Int, _ limits: ImageLimits
+        _ input: ImageInput, _ page: Int, _ limits: ImageLimits, _ cancellation: CancellationToken
     ) throws(RequestError) -> SourceHeader {
         do {
-            let info = try PDFDocument(input).info(pages: page...page, limits: limits)
+            let info = try PDFDocument(input).info(pages: page...page, limits: limits, cancellation: cancellation)
             let size = info.size(ofPage: page) ?? PointSize(width: 0, height: 0)
             var header = SourceHeader(kind: .document, mediaType: "application/pdf", size: Self.pixels(size))
             header.pageCount = info.pageCount
@@ -103,10 +109,10 @@ package struct SourceHeader: Sendable, Hashable {
     }
 
     private static func video(
-        _ input: ImageInput, _ mediaType: String, _ limits: ImageLimits
+        _ input: ImageInput, _ mediaType: String, _ limits: ImageLimits, _ cancellation: CancellationToken
     ) throws(RequestError) -> SourceHeader {
         do {
-            let info = try VideoInfo(of: input, limits: limits)
+            let info = try VideoInfo(of: input, limits: limits, cancellation: cancellation)
             var header = SourceHeader(kind: .video, mediaType: mediaType, size: info.size)
             header.duration = info.duration
             return header

@@ -42,7 +42,8 @@ package struct SourceTable: Sendable {
         /// `URLAccessPolicy.publicOnly`.
         package var policy = URLAccessPolicy.publicOnly
         /// The beginnings of allowed addresses, such as `https://example.org/pictures/` or `local:///`; nil for all.
-        /// Scheme, host and port have to be equal; the path begins with the given one.
+        /// Scheme, host and port have to be equal; the path begins with the given one, in a spelling that leads nowhere
+        /// else. Redirects are judged as well.
         package var allowedPrefixes: [String]?
         /// The beginning of sources without a scheme, for example `https://example.org/pictures/`.
         package var baseURL: String?
@@ -179,9 +180,13 @@ package struct SourceTable: Sendable {
         var loading = NetworkLoader.Configuration()
         loading.policy = configuration.policy
         loading.policy.schemes = ["http", "https"]
+        // Also where a redirect leads.
+        if let prefixes { loading.policy.permitsURL = { url in prefixes.contains { $0.contains(web: url) } } }
         loading.retries.limit = max(0, configuration.retries)
         for field in configuration.headers { loading.headers.append(field.name, field.value) }
         loading.modifiers.append(SourceFetcher.traced)
+        // The modifier adds a trace only, so that values may outlive the process.
+        loading.identity = "sources"
         #if os(Linux)
         var transport = CurlLoader.Configuration()
         transport.connectionsPerHost = max(1, configuration.connectionsPerHost)
@@ -218,6 +223,10 @@ package struct SourceTable: Sendable {
         let source = try parsed(text)
         if let prefixes, !prefixes.contains(where: { $0.contains(source) }) {
             throw .forbiddenSource("the address of the source is not allowed")
+        }
+        // Hidden files are no sources, in no grammar.
+        if case .local(let names) = source.place, names.contains(where: { $0.hasPrefix(".") }) {
+            throw .sourceNotFound
         }
         return source
     }
@@ -275,9 +284,8 @@ package struct SourceTable: Sendable {
         guard root != nil else { throw .forbiddenSource("this server has no local sources") }
         guard rest.hasPrefix("///") else { throw .badSource("local sources have no host: local:///name") }
         let path = rest.dropFirst(3).prefix { $0 != "?" && $0 != "#" }
-        guard let decoded = String(path).removingPercentEncoding else {
-            throw .badSource("the path of the source is not percent-encoded correctly")
-        }
+        // A name with a percent sign that is no escape was decoded by the client already.
+        let decoded = String(path).removingPercentEncoding ?? String(path)
         let names = decoded.split(separator: "/", omittingEmptySubsequences: true).map(String.init)
         guard !names.isEmpty, !decoded.hasSuffix("/") else { throw .sourceNotFound }
         for name in names {

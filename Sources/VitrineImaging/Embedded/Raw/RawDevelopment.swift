@@ -83,24 +83,4 @@ extension ImageDecoder {
         get { RawDevelopment.isOn.withLock { $0 } }
         set { RawDevelopment.isOn.withLock { $0 = newValue } }
     }
-
-    /// The header of an input, or the pictures of one that has none but can be developed.
-    enum Opened {
-        case header(ImageHeader)
-        case images([Image])
-    }
-
-    func opened(
-        _ source: ByteSource, at resizers: [ImageResizer], options: DecodeOptions, _ cancellation: CancellationToken
-    ) throws(ImageError) -> Opened {
-        do throws(ImageError) {
-            return .header(try ImageHeader(ByteReader(source), limits))
-        } catch {
-            guard case .unsupported = error, options.page == 0, options.region == nil,
-                let images = try RawDevelopment.images(
-                    of: source, at: resizers, decoder: self, cancellation: cancellation)
-            else { throw error }
-            return .images(images)
-        }
-    }
 }

@@ -25,6 +25,9 @@ public final class CurlLoader: FilteringTransport {
     private let loop: CurlLoop?
     private let thread: BlockingExecutor
 
+    /// The client certificate, the trusted certificates, the proxy and the user agent, if they are not the usual ones.
+    public let identity: String?
+
     /// Whether the loader uses HTTP/2 with servers that support it.
     package let supportsHTTP2: Bool
 
@@ -39,6 +42,7 @@ public final class CurlLoader: FilteringTransport {
     package init(_ configuration: Configuration, environment: (String) -> String?) {
         self.configuration = configuration
         proxies = ProxySettings(configuration.proxy, environment: environment)
+        identity = configuration.identity
         loop = CurlLoop(configuration)
         thread = BlockingExecutor(threads: 1, name: "vitrine-net")
         supportsHTTP2 = configuration.allowsHTTP2 && ccurl_features() & 1 != 0
@@ -85,8 +89,12 @@ public final class CurlLoader: FilteringTransport {
         let body = CurlBody(transfer, loader: self)
         let raw = try await transfer.head()
         let head = try HTTPResponseHead(raw, of: prepared, at: request.url)
+        let response = HTTPResponse(head: head, body: ResponseBody(body, announced: head.contentLength))
+        let url = prepared.displayURL
+        if prepared.isDecoded, let decoded = try response.decoded(as: request, at: url) { return decoded }
         try head.checkLength(request.maximumBodySize, of: prepared.method, at: prepared.displayURL)
-        return HTTPResponse(head: head, body: ResponseBody(body, announced: head.contentLength))
+        transfer.limit(to: prepared.maximumBodySize)
+        return response
     }
 }
 
@@ -120,7 +128,7 @@ extension HTTPResponseHead {
     fileprivate init(
         _ raw: CurlTransfer.RawHead, of request: CurlRequest, at url: URL
     ) throws(NetworkError) {
-        var headers: HTTPHeaders
+        let headers: HTTPHeaders
         do throws(HTTPHeadersProblem) {
             headers = try HTTPHeaders(lines: raw.lines)
         } catch {
@@ -134,7 +142,6 @@ extension HTTPResponseHead {
         if length != nil, Self.contentLength(in: headers) == nil {
             throw .invalidResponse(url: request.displayURL, reason: "its length is not a number")
         }
-        let coding = request.isDecoded ? headers.takeCoding() : nil
         let version: Version =
             switch raw.version {
             case 10: .http1_0
@@ -144,7 +151,7 @@ extension HTTPResponseHead {
             }
         self.init(
             status: raw.status, headers: headers, url: url, version: version,
-            remoteAddress: raw.remoteAddress.isEmpty ? nil : raw.remoteAddress, decodedFrom: coding)
+            remoteAddress: raw.remoteAddress.isEmpty ? nil : raw.remoteAddress)
         isProxied = !request.proxy.isEmpty
     }
 }
@@ -217,6 +224,18 @@ extension CurlLoader {
 }
 
 extension CurlLoader.Configuration {
+    /// The settings that can change an answer, as text; nil for the default.
+    fileprivate var identity: String? {
+        var parts: [String] = []
+        if let clientCertificate {
+            parts += ["certificate:" + clientCertificate.certificate, "key:" + (clientCertificate.key ?? "")]
+        }
+        if let certificateAuthorities { parts.append("authorities:" + certificateAuthorities) }
+        if case .url(let url) = proxy { parts.append("proxy:" + url) }
+        if userAgent != Self().userAgent { parts.append("agent:" + (userAgent ?? "none")) }
+        return parts.isEmpty ? nil : CacheKey(parts: parts).identity
+    }
+
     func makeLoop(callbacks: ccurl_callbacks) -> OpaquePointer? {
         var options = ccurl_options()
         options.connections_per_host = max(1, connectionsPerHost)

@@ -294,9 +294,9 @@ extension CurlLoop {
         let (failure, isFull, isPaused) = transfer.state.withLock { state -> (NetworkError?, Bool, Bool) in
             guard state.end == nil else { return (.cancelled(url: transfer.request.displayURL), false, false) }
             state.received += bytes.count
-            let limit = transfer.request.maximumBodySize
-            if state.received > limit {
-                return (.bodyTooLarge(url: transfer.request.displayURL, limit: ByteCount(limit)), false, false)
+            if state.received > state.limit {
+                let limit = ByteCount(transfer.request.maximumBodySize)
+                return (.bodyTooLarge(url: transfer.request.displayURL, limit: limit), false, false)
             }
             transfer.append(bytes, to: &state)
             if let limit = state.collectLimit, state.pending.count <= limit { return (nil, false, false) }

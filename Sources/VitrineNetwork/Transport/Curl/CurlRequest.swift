@@ -16,6 +16,8 @@ struct CurlRequest: Sendable {
     let isHTTP1: Bool
     let bufferSize: Int
     let maximumBodySize: Int
+    /// The limit of received bytes while the coding is unknown. A coding may add a few bytes.
+    let maximumSentSize: Int
     let priority: Priority
     let connectTimeout: Int
     let totalTimeout: Int
@@ -37,10 +39,11 @@ struct CurlRequest: Sendable {
         isDecoded = request.acceptsCompression && request.range == nil && !request.headers.contains("Range")
         // Servers do not use HTTP/2 without TLS, but libcurl would wait for the first response to find out.
         isHTTP1 = request.prefersHTTP1 || !configuration.allowsHTTP2 || !url.isSecure
-        // Large bodies need fewer and longer reads. Bodies that are decoded may grow a thousandfold per read and have
-        // to be buffered, so their reads stay short.
+        // Large bodies need fewer and longer reads.
         bufferSize = request.prefersHTTP1 && !isDecoded ? configuration.largeBufferSize : configuration.bufferSize
         maximumBodySize = request.maximumBodySize.bytes
+        let allowance = isDecoded ? ByteCount(maximumBodySize / 64) + .kibibytes(64) : .zero
+        maximumSentSize = (request.maximumBodySize + allowance).bytes
         priority = request.priority
         connectTimeout = Self.milliseconds(request.connectTimeout)
         totalTimeout = Self.milliseconds(request.totalTimeout)

@@ -20,6 +20,8 @@ final class CurlTransfer: AwaitedTransfer, @unchecked Sendable {
         /// Memory that the reader returned for reuse.
         var spare: [UInt8] = []
         var received = 0
+        /// The most bytes to receive.
+        var limit: Int
         var end: Result<Void, NetworkError>?
         var waiter: CheckedContinuation<Void, Never>?
         /// The limit while a reader waits for the whole body. Below it, the reader is not resumed and the transfer is
@@ -51,7 +53,7 @@ final class CurlTransfer: AwaitedTransfer, @unchecked Sendable {
     let filter: ConnectFilter?
     /// The unread bytes beyond which the transfer is paused.
     let highWater: Int
-    let state = Locked(State())
+    let state: Locked<State>
     unowned let loop: CurlLoop
     var confined = Confined()
 
@@ -60,6 +62,7 @@ final class CurlTransfer: AwaitedTransfer, @unchecked Sendable {
         self.filter = filter
         self.highWater = highWater
         self.loop = loop
+        state = Locked(State(limit: request.maximumSentSize))
     }
 
     var missingHead: NetworkError {
@@ -133,11 +136,29 @@ final class CurlTransfer: AwaitedTransfer, @unchecked Sendable {
         }
     }
 
+    /// Sets the most bytes to receive, when the head has told that the body is sent as it is.
+    func limit(to limit: Int) {
+        let isOver = state.withLock { state in
+            state.limit = limit
+            guard state.received > limit else { return false }
+            // Also if the whole body has come meanwhile.
+            if case .success? = state.end { state.end = .failure(tooLarge) }
+            return true
+        }
+        if isOver { end(with: tooLarge) }
+    }
+
+    private var tooLarge: NetworkError {
+        .bodyTooLarge(url: request.displayURL, limit: ByteCount(request.maximumBodySize))
+    }
+
     /// Ends the transfer, if it has not ended.
-    func cancel() {
+    func cancel() { end(with: .cancelled(url: request.displayURL)) }
+
+    private func end(with error: NetworkError) {
         let (isRunning, waiter) = state.withLock { state -> (Bool, CheckedContinuation<Void, Never>?) in
             guard state.end == nil else { return (false, nil) }
-            state.end = .failure(.cancelled(url: request.displayURL))
+            state.end = .failure(error)
             state.pending = []
             return (true, state.waiter.take())
         }

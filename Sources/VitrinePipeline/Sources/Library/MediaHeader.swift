@@ -20,7 +20,7 @@ struct MediaHeader: Sendable {
     init(path: String, timeZone: TimeZone) {
         guard let source = try? ByteSource(.file(path)) else { return }
         let reader = ByteReader(source)
-        if let header = try? ImageHeader(reader, .standard) {
+        if let header = try? ImageHeader.read(source, .standard, CancellationToken()) {
             kind = .photo
             pixelSize = header.info.size
             captureDate = header.exif.flatMap { Self.date(reader, $0, timeZone) }

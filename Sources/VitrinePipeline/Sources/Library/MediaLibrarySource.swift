@@ -11,7 +11,7 @@ import Foundation
 ///
 /// Photos are read by ``ImageFileSource``, with the embedded preview of the camera as placeholder. Videos have
 /// their poster, see ``VideoFrameSource``. Calls block: make them from a thread that may block.
-package struct MediaLibrarySource: IdentifiableSource {
+package struct MediaLibrarySource: FileBackedSource {
     /// Facts from the header of an asset's file.
     package struct Details: Sendable, Hashable {
         /// As ``MediaAsset/captureDate``.
@@ -39,7 +39,7 @@ package struct MediaLibrarySource: IdentifiableSource {
         self.workers = workers
     }
 
-    private var source: any ImageSource {
+    private var source: any FileBackedSource {
         switch asset.kind {
         case .photo: ImageFileSource(path: asset.path)
         case .video: video
@@ -51,9 +51,9 @@ package struct MediaLibrarySource: IdentifiableSource {
     }
 
     /// The file's identity, and the frame.
-    package func identity() throws(ImagePipelineError) -> CacheKey {
+    package func identity(_ lookup: FileIdentity.Lookup) throws(ImagePipelineError) -> CacheKey {
         if let identifier { return identifier }
-        return try source.identity()
+        return try source.identity(lookup)
     }
 
     package func placeholder(_ request: RenderRequest) throws -> Image? { try source.placeholder(request) }
@@ -76,7 +76,7 @@ package struct MediaLibrarySource: IdentifiableSource {
             }
             // Says what is wrong with it.
             do throws(ImageError) {
-                let info = try ImageInfo(of: .file(asset.path), limits: limits)
+                let info = try ImageInfo(of: .file(asset.path), limits: limits, cancellation: cancellation)
                 return Details(captureDate: asset.captureDate, pixelSize: info.size)
             } catch {
                 throw ImagePipelineError(error, source: asset.path)

@@ -146,12 +146,12 @@ public final class PDFDocument: Sendable {
     ///
     /// With a password it differs between passwords and between processes. Other users do not get the pages, and the
     /// disk does not reveal the password.
-    func identity() throws(ImagePipelineError) -> CacheKey {
+    func identity(_ lookup: FileIdentity.Lookup = .verified) throws(ImagePipelineError) -> CacheKey {
         let key =
             switch origin {
-            case .file(let path): try FileIdentity.key(of: path)
+            case .file(let path): try FileIdentity.key(of: path, lookup)
             case .closure: CacheKey("PDF", name)
-            case .bytes(let bytes): (digest ?? ContentDigest(bytes)).key
+            case .bytes(let bytes): try (digest ?? ContentDigest(bytes)).key(lookup)
             }
         guard let password else { return key }
         return key.appending("opened " + Hexadecimal.text(SHA256Digest.digest(of: Self.salt + password.utf8)))
@@ -242,7 +242,7 @@ public struct PDFDocumentInfo: Sendable, Equatable {
     /// The number of the page that ``pageSizes`` begins with.
     package var firstPage: Int
     /// Widths and heights of pages in points, upright: the crop box as far as it lies within the media box. Both are 0
-    /// for a page that cannot be read. A user unit (ISO 32000-1, 14.11.3) is not counted in.
+    /// for a page that cannot be read. A user unit (ISO 32000-1, table 30) is counted in.
     package var pageSizes: [PointSize]
     /// Documents that the helper has opened since it started, for tests.
     package var opened: Int
@@ -257,7 +257,7 @@ public struct PDFDocumentInfo: Sendable, Equatable {
     }
 
     /// Returns the width and height of a page in points, upright: the crop box as far as it lies within the media box.
-    /// Both are 0 for a page that cannot be read. A user unit (ISO 32000-1, 14.11.3) is not counted in.
+    /// Both are 0 for a page that cannot be read. A user unit (ISO 32000-1, table 30) is counted in.
     ///
     /// - Returns: nil for a page whose size was not asked for.
     public func size(ofPage number: Int) -> PointSize? {

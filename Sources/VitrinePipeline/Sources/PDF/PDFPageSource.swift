@@ -7,7 +7,7 @@ import VitrineImaging
 /// A page is drawn at the size that is wanted, upright as it says itself: its crop box as far as it lies within the
 /// media box, with annotations and filled-in forms. Pages have no pixels; where the rule asks for a picture's own size,
 /// it is 1 pixel a point.
-package struct PDFPageSource: IdentifiableSource {
+package struct PDFPageSource: FileBackedSource {
     /// Draws a page in a way of its own: `page` draws it as it is, at any size, and may be called or not.
     package typealias Drawing =
         @Sendable (_ request: RenderRequest, _ page: (RenderRequest) throws -> Image) throws -> Image
@@ -30,9 +30,9 @@ package struct PDFPageSource: IdentifiableSource {
     }
 
     /// The document, the page's number, and the background unless it is white.
-    package func identity() throws(ImagePipelineError) -> CacheKey {
+    package func identity(_ lookup: FileIdentity.Lookup) throws(ImagePipelineError) -> CacheKey {
         if let identifier { return identifier }
-        var key = try document.identity().appending("page \(page)")
+        var key = try document.identity(lookup).appending("page \(page)")
         if backgroundColor != .white {
             let color = backgroundColor ?? .clear
             key = key.appending("on \(color.red) \(color.green) \(color.blue) \(color.alpha)")

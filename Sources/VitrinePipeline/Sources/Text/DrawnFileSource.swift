@@ -8,7 +8,7 @@ import VitrineImaging
 /// with colours, Markdown with headings and lists. The extension of the file's name tells the language.
 ///
 /// Calls block: make them from a thread that may block.
-package struct DrawnFileSource: IdentifiableSource {
+package struct DrawnFileSource: FileBackedSource {
     /// The file, or bytes in memory.
     package let input: ImageInput
     /// How it is drawn.
@@ -27,9 +27,9 @@ package struct DrawnFileSource: IdentifiableSource {
     }
 
     /// Returns the identity of the file, and the language of a text.
-    package func identity() throws(ImagePipelineError) -> CacheKey {
+    package func identity(_ lookup: FileIdentity.Lookup) throws(ImagePipelineError) -> CacheKey {
         if let identifier { return identifier }
-        let key = try content.key()
+        let key = try content.key(lookup)
         return kind == .text ? key.appending("text \(input.fileExtension)") : key
     }
 

@@ -20,7 +20,7 @@ public enum VideoMoment: Sendable, Hashable {
 ///
 /// Frames are upright, with square pixels, in sRGB. They are taken by the helper `vitrine-video`, which has to be
 /// installed. Calls block: make them from a thread that may block.
-package struct VideoFrameSource: IdentifiableSource {
+package struct VideoFrameSource: FileBackedSource {
     /// How near the frame has to come to the second asked for.
     package enum Precision: Sendable, Hashable {
         /// The nearest frame that can be decoded by itself, which may be seconds away. Cheap.
@@ -82,9 +82,9 @@ package struct VideoFrameSource: IdentifiableSource {
     }
 
     /// Returns the identity of the file, with the second and all options that change the result.
-    package func identity() throws(ImagePipelineError) -> CacheKey {
+    package func identity(_ lookup: FileIdentity.Lookup) throws(ImagePipelineError) -> CacheKey {
         if let identifier { return identifier }
-        var key = try content.key()
+        var key = try content.key(lookup)
         switch moment {
         case .second(let second): key = key.appending("-\(second)")
         case .poster: key = key.appending("-poster")
@@ -95,8 +95,10 @@ package struct VideoFrameSource: IdentifiableSource {
         }
         if prefersCoverArt { key = key.appending("cover") }
         if cover != .front { key = key.appending("cover \(cover.rawValue)") }
-        if allowsSiblingCover, let path = siblingCover {
-            key = key.appending(try InputIdentity(.file(path)).key().description)
+        if allowsSiblingCover {
+            // Which file it is takes a look at the directory.
+            if lookup == .remembered { throw .unreadable(source: input.name, reason: "its cover may be another file") }
+            if let path = siblingCover { key = key.appending(try FileIdentity.key(of: path).description) }
         }
         if drawsWaveform { key = key.appending("waveform") }
         return key
@@ -146,7 +148,9 @@ package struct VideoFrameSource: IdentifiableSource {
     private func attachedPicture(_ request: RenderRequest) throws -> Image? {
         let found: RecordingCover?
         do throws(ImageError) {
-            found = try RecordingCover(of: try ByteSource(input), preferring: cover, limits: request.limits)
+            found = try RecordingCover(
+                of: try ByteSource(input), preferring: cover, limits: request.limits,
+                cancellation: request.cancellation)
         } catch {
             throw ImagePipelineError(error, source: input.name)
         }

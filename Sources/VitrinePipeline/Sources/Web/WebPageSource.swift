@@ -46,7 +46,7 @@ public enum WebPageScheme: Sendable, Hashable, CaseIterable {
 /// Servers may send 512 MiB to one page. Calls block: make them from a thread that may block.
 ///
 /// Profiles of processes that were killed are removed when a later process draws its first page.
-package struct WebPageSource: IdentifiableSource {
+package struct WebPageSource: FileBackedSource {
     /// The narrowest viewport, in CSS pixels.
     package static let minimumViewportWidth = 300
     /// The longest address that browsers accept, in bytes.
@@ -103,15 +103,19 @@ package struct WebPageSource: IdentifiableSource {
     /// Returns the identity of the address or file, with all options that change the result.
     ///
     /// A page's content can change without its address; give those that do an ``identifier`` with a date.
-    package func identity() throws(ImagePipelineError) -> CacheKey {
+    package func identity(_ lookup: FileIdentity.Lookup) throws(ImagePipelineError) -> CacheKey {
         if let identifier { return identifier }
         let isShort = url.utf8.count <= 1_024
         var key = CacheKey("web", isShort ? url : Hexadecimal.text(SHA256Digest.digest(of: Array(url.utf8))))
         if scheme == .file, let path = WebAddress.path(ofFile: url) {
-            key = try FileIdentity.key(of: path).appending("web")
+            key = try FileIdentity.key(of: path, lookup).appending("web")
         }
         if let viewportWidth { key = key.appending("viewport \(viewportWidth)") }
         if !policy.allowsPrivateAddresses { key = key.appending("public") }
+        if let restrictions = policy.restrictions { key = key.appending(restrictions) }
+        if allowedSchemes != [.http, .https] {
+            key = key.appending("schemes " + allowedSchemes.map { "\($0)" }.sorted().joined(separator: " "))
+        }
         return showsFullPage ? key.appending("full page") : key
     }
 

@@ -60,6 +60,22 @@ import VitrinePipeline
         #expect(image.corners == [Self.red, Self.green, Self.blue, Self.yellow])
     }
 
+    @Test func countsUserUnitsIn() throws {
+        let document = TinyPDF(pages: [
+            .init(), .init(userUnit: 2.5), .init(rotation: 90, userUnit: 3), .init(userUnit: -1), .init(userUnit: 1e9),
+        ])
+        let input = PDFFixture.input(document)
+        let sizes = [(200.0, 100.0), (500, 250), (300, 600), (200, 100), (200, 100)].map(PointSize.init)
+        #expect(try input.info(pages: 1...5).pageSizes == sizes)
+        #expect(try input.info(pages: 3...3).pageSizes == [sizes[2]])
+        let image = try input.page(2).image(RenderRequest(size: .zero, mode: .none))
+        #expect(image.size == PixelSize(width: 500, height: 250))
+        // A page of any size is drawn where a size is wanted.
+        let plan = PDFFixture.input(.init(mediaBox: "0 0 14400 7200", userUnit: 75_000))
+        #expect(try plan.info(pages: 1...1).pageSizes == [.init(width: 1.08e9, height: 5.4e8)])
+        #expect(try plan.page(1).image(RenderRequest(size: PixelSize(40))).size == PixelSize(width: 40, height: 20))
+    }
+
     @Test(arguments: [
         (ImageResizer.Mode.aspectFit, true, PixelSize(width: 300, height: 150)),
         (.aspectFit, false, PixelSize(width: 200, height: 100)),
@@ -90,6 +106,44 @@ import VitrinePipeline
         #expect(transparent.alpha == .premultiplied)
         page.backgroundColor = Color(red: 0, green: 0, blue: 255, alpha: 128)
         #expect(try page.image(request).corners[1].alpha == 128)
+    }
+
+    /// ISO 32000-1, 11.4.7: a page begins transparent, and paper comes behind it.
+    @Test(arguments: ["Difference", "Exclusion", "Multiply", "ColorBurn", "Screen"])
+    func blendsWithWhatIsOnThePageAndNotWithThePaper(mode: String) throws {
+        var document = TinyPDF()
+        document.resources = "/ExtGState<</B<</BM/\(mode)>> >>"
+        document.pages = [.init(content: "/B gs 1 0 0 rg 0 0 100 100 re f 0 1 0 rg 0 50 100 50 re f")]
+        let request = RenderRequest(size: PixelSize(40))
+        for paper in [Color.white, Self.blue, .clear] {
+            var page = PDFPageSource(PDFFixture.input(document), page: 1)
+            page.backgroundColor = paper
+            let corners = try page.image(request).corners
+            #expect(corners[2] == Self.red && corners[1] == paper && corners[3] == paper)
+            // Where red is full already, burning keeps it (ISO 32000-2, table 134).
+            let blended: [String: Color] = ["Multiply": .black, "ColorBurn": Self.red]
+            #expect(corners[0] == blended[mode] ?? Self.yellow)
+        }
+    }
+
+    @Test func drawsAPageWithAPartThatCairoRejectsAsFarAsItGoes() throws {
+        var document = TinyPDF()
+        let mask = "/Type/XObject/Subtype/Form/BBox[0 0 1000 1000]/Group<</S/Transparency/CS/DeviceGray>>"
+        // A glyph with a soft mask.
+        document.objects = [
+            TinyPDF.stream("0.5 g 0 0 1000 1000 re f", mask),
+            TinyPDF.stream("1000 0 0 0 1000 1000 d1 /S gs 0 0 1000 1000 re f"),
+            """
+            <</Type/Font/Subtype/Type3/FontBBox[0 0 1000 1000]/FontMatrix[0.001 0 0 0.001 0 0]/FirstChar 97/LastChar 97
+            /Widths[1000]/Encoding<</Type/Encoding/Differences[97/a]>>/CharProcs<</a 2 0 R>>
+            /Resources<</ExtGState<</S<</Type/ExtGState/SMask<</Type/Mask/S/Luminosity/G 1 0 R>> >> >> >> >>
+            """,
+        ]
+        document.resources = "/Font<</F 3 0 R>>"
+        document.pages = [.init(content: "1 0 0 rg 0 0 100 100 re f BT /F 50 Tf 120 20 Td (a) Tj ET")]
+        let image = try PDFFixture.input(document).page(1).image(RenderRequest(size: PixelSize(100)))
+        #expect(image.size == PixelSize(width: 100, height: 50))
+        #expect(image.corners == [Self.red, .white, Self.red, .white])
     }
 
     @Test func makesSeveralSizesOfOneDrawing() throws {

@@ -77,9 +77,13 @@ import VitrinePipeline
         known.append(try page.identity())
         page.policy = .publicOnly
         known.append(try page.identity())
+        page.policy.blockedHosts = ["ads.example"]
+        known.append(try page.identity())
+        page.allowedSchemes = [.https]
+        known.append(try page.identity())
         page.identifier = "mine"
         known.append(try page.identity())
-        #expect(Set(known).count == 5 && known[4] == "mine")
+        #expect(Set(known).count == 7 && known[6] == "mine")
         let long = WebPageSource(url: "https://example.org/" + String(repeating: "x", count: 9_999))
         #expect(try long.identity().identity.utf8.count < 200)
     }
