@@ -99,7 +99,7 @@ import Testing
         let host = Tool.executable.deletingLastPathComponent().appending(path: "WorkerTestHost").path
         try FileManager.default.createSymbolicLink(atPath: worker, withDestinationPath: host)
         let variable = "VITRINE_WORKER=\(worker)"
-        let free = try await run([variable], ["doctor", "--json"], home: scratch.url)
+        let free = try await run([variable, "VITRINE_LOG=info"], ["doctor", "--json"], home: scratch.url)
         #expect(free.status == 0, "\(free.errors)\(free.output)")
         #expect(free.errors.contains("runs without \(name)"), "\(free.errors)")
         let helper = (free.objects.first?["helpers"] as? [[String: Any]])?.first
@@ -128,7 +128,7 @@ import Testing
         try FileManager.default.createSymbolicLink(atPath: worker, withDestinationPath: host)
         let pictures = ["lake.jpg", "leaf.png", "moon.gif"].map { Samples.path($0) }
         let outcome = try await run(
-            ["VITRINE_WORKER=\(worker)"],
+            ["VITRINE_WORKER=\(worker)", "VITRINE_LOG=info"],
             ["thumbnail", "--isolate", "--no-cache", "-o", scratch.file("out").path] + pictures, home: scratch.url)
         #expect(outcome.status == 1)
         func count(_ text: String) -> Int { outcome.errors.components(separatedBy: text).count - 1 }

