@@ -22,7 +22,9 @@
 
 typedef struct {
     const uint8_t *bytes;
-    size_t count, at;
+    size_t present; // bytes that are there
+    size_t count;   // with zeros behind them that stand for what is missing
+    size_t at;
     char text[300]; // the first error of the library
 } input;
 
@@ -31,9 +33,51 @@ static OPJ_SIZE_T read_bytes(void *to, OPJ_SIZE_T count, void *user) {
     size_t left = in->count - in->at;
     if (!left) return (OPJ_SIZE_T)-1;
     if (count > left) count = left;
-    memcpy(to, in->bytes + in->at, count);
+    size_t there = in->at < in->present ? in->present - in->at : 0;
+    if (there > count) there = count;
+    if (there) memcpy(to, in->bytes + in->at, there);
+    memset((uint8_t *)to + there, 0, count - there);
     in->at += count;
     return count;
+}
+
+static size_t big_endian(const uint8_t *bytes, int count) {
+    size_t value = 0;
+    for (int i = 0; i < count; i++) value = value << 8 | bytes[i];
+    return value;
+}
+
+static size_t codestream(const uint8_t *bytes, size_t count) {
+    if (count >= 4 && big_endian(bytes, 4) == 0xFF4FFF51) return 0;
+    size_t at = 0;
+    while (count - at >= 16) {
+        size_t length = big_endian(bytes + at, 4), head = length == 1 ? 16 : 8;
+        if (length == 1) length = big_endian(bytes + at + 8, 8);
+        if (!memcmp(bytes + at + 4, "jp2c", 4)) return at + head;
+        if (length < head || length > count - at) break;
+        at += length;
+    }
+    return count;
+}
+
+// The bytes that the last tile-part lacks in a file that ends early. Given fewer than a tile-part promises, the library
+// decodes memory that it never wrote. Source: ITU-T T.800 A.4.2 (SOT).
+static size_t missing_bytes(const uint8_t *bytes, size_t count) {
+    enum { SOT = 0xFF90, EOC = 0xFFD9 };
+    size_t at = codestream(bytes, count);
+    if (count - at < 2) return 0;
+    at += 2;
+    while (count - at >= 12) {
+        size_t marker = big_endian(bytes + at, 2), length = 2 + big_endian(bytes + at + 2, 2);
+        if (marker == EOC) return 0;
+        if (marker == SOT) {
+            length = big_endian(bytes + at + 6, 4);
+            if (length < 14) return 0; // up to the end of the file, or damaged
+        }
+        if (length > count - at) return marker == SOT ? length - (count - at) : 0;
+        at += length;
+    }
+    return 0;
 }
 
 static OPJ_BOOL seek_to(OPJ_OFF_T position, void *user) {
@@ -433,12 +477,15 @@ static cjp2_status decode(
 
 cjp2_status cjp2_decode(const void *bytes, size_t count, const cjp2_request *q, cjp2_picture *out, char *error,
                         size_t error_size) {
-    input in = {bytes, count, 0, {0}};
+    input in = {bytes, count, count, 0, {0}};
     cjp2_request strict = *q;
     strict.allow_partial = false;
     cjp2_status status = decode(&in, &strict, out, 32, error, error_size);
     if (q->allow_partial && (status == CJP2_TRUNCATED || status == CJP2_CORRUPT)) {
         cjp2_request lenient = *q;
+        size_t missing = missing_bytes(bytes, count);
+        if (missing > (size_t)(q->max_memory > 0 ? q->max_memory : 0)) return status;
+        in.count = count + missing;
         cjp2_status again = decode(&in, &lenient, out, 32, error, error_size);
         if (!again) out->is_partial = true;
         return again ? status : CJP2_OK;

@@ -60,7 +60,9 @@ package enum SVGPolicy {
         var at = text.startIndex
         while at < text.endIndex {
             if text[at] == UInt8(ascii: "@"), hasPrefix(text[at...], "@import") {
-                let end = end(of: text[at...]) { $0 == UInt8(ascii: ";") || $0 == UInt8(ascii: "}") }
+                var end = end(of: text[at...]) { $0 == UInt8(ascii: ";") || $0 == UInt8(ascii: "}") }
+                // A semicolon left alone would spoil the rule behind it.
+                if text[end...].first == UInt8(ascii: ";") { end += 1 }
                 found.append((at..<end, ""))
                 at = end
             } else if text[at] == UInt8(ascii: "("), isFetching(text[..<at].suffix(8)) {
