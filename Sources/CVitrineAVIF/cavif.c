@@ -6,12 +6,10 @@
 
 struct cavif_decoder {
     avifDecoder *decoder;
-    const char *reason;
 };
 
-static int status_of(cavif_decoder *decoder, avifResult result)
+static int status_of(avifResult result)
 {
-    decoder->reason = decoder->decoder->diag.error[0] ? decoder->decoder->diag.error : avifResultToString(result);
     switch (result) {
     case AVIF_RESULT_OK: return CAVIF_OK;
     case AVIF_RESULT_TRUNCATED_DATA:
@@ -62,7 +60,7 @@ void cavif_decoder_destroy(cavif_decoder *decoder)
     free(decoder);
 }
 
-int cavif_decoder_open(cavif_decoder *decoder) { return status_of(decoder, avifDecoderParse(decoder->decoder)); }
+int cavif_decoder_open(cavif_decoder *decoder) { return status_of(avifDecoderParse(decoder->decoder)); }
 
 void cavif_decoder_describe(const cavif_decoder *decoder, uint32_t *width, uint32_t *height, uint32_t *frames)
 {
@@ -73,7 +71,7 @@ void cavif_decoder_describe(const cavif_decoder *decoder, uint32_t *width, uint3
 
 int cavif_decoder_read(cavif_decoder *decoder, uint32_t index, cavif_frame *frame)
 {
-    int status = status_of(decoder, avifDecoderNthImage(decoder->decoder, index));
+    int status = status_of(avifDecoderNthImage(decoder->decoder, index));
     if (status != CAVIF_OK) return status;
     const avifImage *image = decoder->decoder->image;
     memset(frame, 0, sizeof *frame);
@@ -82,7 +80,7 @@ int cavif_decoder_read(cavif_decoder *decoder, uint32_t index, cavif_frame *fram
     case AVIF_PIXEL_FORMAT_YUV420: frame->layout = CAVIF_420; break;
     case AVIF_PIXEL_FORMAT_YUV422: frame->layout = CAVIF_422; break;
     case AVIF_PIXEL_FORMAT_YUV444: frame->layout = CAVIF_444; break;
-    default: decoder->reason = "the picture has no colour planes"; return CAVIF_CORRUPT;
+    default: return CAVIF_CORRUPT;
     }
     frame->width = (int)image->width;
     frame->height = (int)image->height;
@@ -100,10 +98,7 @@ int cavif_decoder_read(cavif_decoder *decoder, uint32_t index, cavif_frame *fram
     frame->u_stride = image->yuvRowBytes[AVIF_CHAN_U];
     frame->v_stride = image->yuvRowBytes[AVIF_CHAN_V];
     frame->alpha_stride = image->alphaRowBytes;
-    if (!frame->y || (frame->layout != CAVIF_GRAY && (!frame->u || !frame->v))) {
-        decoder->reason = "a colour plane is missing";
-        return CAVIF_CORRUPT;
-    }
+    if (!frame->y || (frame->layout != CAVIF_GRAY && (!frame->u || !frame->v))) return CAVIF_CORRUPT;
     return CAVIF_OK;
 }
 
@@ -117,10 +112,9 @@ int cavif_decoder_convert(cavif_decoder *decoder, uint8_t *pixels, size_t stride
     rgb.pixels = pixels;
     rgb.rowBytes = (uint32_t)stride;
     avifResult result = avifImageYUVToRGB(decoder->decoder->image, &rgb);
-    return status_of(decoder, result);
+    return status_of(result);
 }
 
-const char *cavif_decoder_reason(const cavif_decoder *decoder) { return decoder->reason ? decoder->reason : ""; }
 
 // From version 1.0 on, setting metadata can fail; before, the functions return nothing.
 #if AVIF_VERSION >= 1000000

@@ -299,4 +299,3 @@ int cjpeg_decoder_is_truncated(const cjpeg_decoder *decoder) {
 
 int cjpeg_decoder_is_damaged(const cjpeg_decoder *decoder) { return decoder->errors.damaged; }
 
-const char *cjpeg_decoder_message(const cjpeg_decoder *decoder) { return decoder->errors.message; }

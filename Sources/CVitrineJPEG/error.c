@@ -35,7 +35,6 @@ static void on_message(j_common_ptr common, int level) {
   case JWRN_ARITH_BAD_CODE:
   case JWRN_MUST_RESYNC:
   case JWRN_BOGUS_PROGRESSION:
-    if (!errors->damaged) errors->base.format_message(common, errors->message);
     errors->damaged = 1;
     break;
   default:

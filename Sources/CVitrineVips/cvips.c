@@ -51,7 +51,7 @@ cvips_status cvips_start(void) {
 void cvips_free(void *p) { g_free(p); }
 
 // libvips has no error codes: the most telling words decide.
-static cvips_status failed(char *error, size_t size) {
+static cvips_status failed(void) {
     const char *text = vips_error_buffer();
     cvips_status status = CVIPS_CORRUPT;
     if (strstr(text, "class \"") || strstr(text, "is blocked") || strstr(text, "not implemented") ||
@@ -65,11 +65,6 @@ static cvips_status failed(char *error, size_t size) {
     else if (strstr(text, "nd of file") || strstr(text, "end of stream") || strstr(text, "runcated") ||
              strstr(text, "remature") || strstr(text, "nd-of-file") || strstr(text, "too short"))
         status = CVIPS_TRUNCATED;
-    if (error && size) {
-        g_strlcpy(error, text, size);
-        g_strdelimit(error, "\n", ';');
-        g_strchomp(error);
-    }
     vips_error_clear();
     return status;
 }
@@ -333,7 +328,7 @@ static int crop(VipsImage **image, cvips_picture *out, const cvips_request *q, i
     return 0;
 }
 
-static cvips_status decode(const job *j, cvips_picture *out, char *error, size_t size) {
+static cvips_status decode(const job *j, cvips_picture *out) {
     const cvips_request *q = j->request;
     cvips_request turned = *q;
     if (q->orientation >= 5) {
@@ -344,22 +339,22 @@ static cvips_status decode(const job *j, cvips_picture *out, char *error, size_t
     upright.request = &turned;
     level first = {q->page, 1, -1, FALSE, 1};
     VipsImage *image = load(&upright, first);
-    if (!image) return failed(error, size);
+    if (!image) return failed();
     int width = image->Xsize, height = image->Ysize;
     cvips_status status = q->format == CVIPS_SVG && q->width > 0 ? CVIPS_OK : check(image, q, out);
     level best = status ? first : choose(&upright, image, first);
     if (!status && memcmp(&best, &first, sizeof best)) {
         g_object_unref(image);
         image = load(&upright, best);
-        if (!image) return failed(error, size);
+        if (!image) return failed();
         status = check(image, q, out);
     }
     int factor = (int)floor(reduction(image, &turned) / MARGIN);
-    if (!status && crop(&image, out, &turned, width, height, factor)) status = failed(error, size);
+    if (!status && crop(&image, out, &turned, width, height, factor)) status = failed();
     if (!status &&
         (shrink(&image, out, factor) || convert(&image, out, q->keep_depth) || unturn(&image, out, q->orientation) ||
          !(out->pixels = vips_image_write_to_memory(image, &out->count))))
-        status = failed(error, size);
+        status = failed();
     if (!status) {
         out->width = image->Xsize;
         out->height = image->Ysize;
@@ -371,24 +366,23 @@ static cvips_status decode(const job *j, cvips_picture *out, char *error, size_t
     return status;
 }
 
-cvips_status cvips_decode(const void *bytes, size_t count, const cvips_request *q, cvips_picture *out, char *error,
-                          size_t error_size) {
+cvips_status cvips_decode(const void *bytes, size_t count, const cvips_request *q, cvips_picture *out) {
     job j = {bytes, count, q, VIPS_FAIL_ON_TRUNCATED};
     memset(out, 0, sizeof *out);
     vips_error_clear();
-    cvips_status status = decode(&j, out, error, error_size);
+    cvips_status status = decode(&j, out);
     cvips_request plain = *q;
     if (status && q->allow_thumbnail) {
         // What is wrong with a thumbnail need not be wrong with the picture.
         plain.allow_thumbnail = false;
         j.request = &plain;
         memset(out, 0, sizeof *out);
-        status = decode(&j, out, error, error_size);
+        status = decode(&j, out);
     }
     if (q->allow_partial && (status == CVIPS_TRUNCATED || status == CVIPS_CORRUPT)) {
         j.fail_on = VIPS_FAIL_ON_NONE;
         memset(out, 0, sizeof *out);
-        cvips_status again = decode(&j, out, error, error_size);
+        cvips_status again = decode(&j, out);
         if (!again) {
             out->is_partial = true;
             return CVIPS_OK;

@@ -52,6 +52,8 @@ extension ImageError: CustomStringConvertible {
         case .unsupported(_, let reason): reason
         case .corrupt(_, let reason): "the file is damaged: \(reason)"
         case .truncated: "the file ends early"
+        // A library that found no more memory does not say how much it needs.
+        case .limitExceeded(_, .memory, _, 0): "decoding needs more memory than is allowed"
         case .limitExceeded(_, let limit, let actual, let allowed):
             "\(limit.words): \(actual), and the limit is \(allowed)"
         case .invalidRequest(let reason): reason
@@ -69,6 +71,16 @@ extension ImageError: CustomStringConvertible {
     /// The error for a file of a format that is shown by a picture in it, without such a picture.
     static func noPicture(input: String, format: ImageFormat) -> ImageError {
         .unsupported(input: input, reason: "\(noPreview)the \(format) file holds no usable picture")
+    }
+
+    /// The error for data that a library does not decode. Its own words are about its functions, not about the input.
+    package static func undecodable(_ format: ImageFormat, input: String) -> ImageError {
+        .corrupt(input: input, reason: "its \(format) data cannot be decoded")
+    }
+
+    /// The error for a kind of file that a library says it does not read.
+    package static func unknownKind(of format: ImageFormat, input: String) -> ImageError {
+        .unsupported(input: input, reason: "this kind of \(format) is not read; convert it to another format")
     }
 
     /// Whether the file is readable and holds no picture to show. It is ``noPicture(input:format:)``, also of a worker.

@@ -67,7 +67,7 @@ struct JP2Decoder: ImageDecoding {
             .limitExceeded(
                 input: name, limit: .memory, actual: max(Int(picture.actual), Int(job.max_memory)),
                 allowed: Int(job.max_memory))
-        default: .corrupt(input: name, reason: reason)
+        default: .undecodable(.jp2, input: name)
         }
     }
 }

@@ -98,7 +98,7 @@ struct LibJXLDecoder: ImageDecoding {
             .limitExceeded(input: name, limit: .side, actual: Int(picture.actual), allowed: Int(job.max_side))
         case CJXL_MEMORY: .limitExceeded(input: name, limit: .memory, actual: 0, allowed: 0)
         case CJXL_NO_FRAME: .invalidRequest(reason: "there is no frame \(job.frame)")
-        default: .corrupt(input: name, reason: "libjxl cannot decode it")
+        default: .undecodable(.jxl, input: name)
         }
     }
 }

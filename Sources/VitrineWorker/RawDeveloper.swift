@@ -25,7 +25,7 @@ struct RawDeveloper: DocumentRendering {
             craw_develop($0.baseAddress, $0.count, isHalf, Int64(request.limits.maximumPixels), &picture)
         }
         if let error = Self.error(status, source.name, request.limits) { throw error }
-        guard let pixels = picture.pixels else { throw .corrupt(input: source.name, reason: "LibRaw gave no picture") }
+        guard let pixels = picture.pixels else { throw .corrupt(input: source.name, reason: "its samples cannot be developed") }
         let storage = PixelStorage(
             adopting: UnsafeMutableRawBufferPointer(start: pixels, count: picture.count)
         ) { craw_free($0.baseAddress) }
@@ -48,13 +48,13 @@ struct RawDeveloper: DocumentRendering {
     private static func error(_ status: craw_status, _ name: String, _ limits: ImageLimits) -> ImageError? {
         switch status {
         case CRAW_OK: nil
-        case CRAW_ABSENT: .unsupported(input: name, reason: "no preview, and LibRaw is not installed")
-        case CRAW_UNSUPPORTED: .unsupported(input: name, reason: "no preview, and LibRaw does not know the camera")
+        case CRAW_ABSENT: .unsupported(input: name, reason: "no preview, and developing needs LibRaw, which is not installed")
+        case CRAW_UNSUPPORTED: .unsupported(input: name, reason: "no preview, and its camera is unknown")
         case CRAW_TRUNCATED: .truncated(input: name)
         case CRAW_PIXELS:
             .limitExceeded(input: name, limit: .pixels, actual: limits.maximumPixels + 1, allowed: limits.maximumPixels)
         case CRAW_MEMORY: .limitExceeded(input: name, limit: .memory, actual: 0, allowed: 0)
-        default: .corrupt(input: name, reason: "LibRaw cannot develop it")
+        default: .corrupt(input: name, reason: "its samples cannot be developed")
         }
     }
 }

@@ -51,7 +51,7 @@ struct TIFFDecoder: ImageDecoding {
         _ status: ctiff_status, reason: String, picture: ctiff_picture, job: ctiff_request, name: String
     ) -> ImageError {
         switch status {
-        case CTIFF_ORDINARY: .unsupported(input: name, reason: "libvips reads it")
+        case CTIFF_ORDINARY: .unsupported(input: name, reason: "another decoder reads it")
         case CTIFF_UNSUPPORTED: .unsupported(input: name, reason: reason)
         case CTIFF_TRUNCATED: .truncated(input: name)
         case CTIFF_PIXELS:
@@ -63,7 +63,7 @@ struct TIFFDecoder: ImageDecoding {
                 input: name, limit: .memory, actual: max(Int(picture.actual), Int(job.max_memory)),
                 allowed: Int(job.max_memory))
         case CTIFF_NO_PAGE: .invalidRequest(reason: "there is no page \(job.page)")
-        default: .corrupt(input: name, reason: reason)
+        default: .undecodable(.tiff, input: name)
         }
     }
 }

@@ -11,7 +11,7 @@ struct VipsDecoder: ImageDecoding {
 
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         guard let format = Self.format(request.info.format) else {
-            throw .unsupported(input: source.name, reason: "libvips does not read \(request.info.format)")
+            throw .unknownKind(of: request.info.format, input: source.name)
         }
         if request.info.format == .svg, source.count > request.limits.maximumDocumentBytes {
             throw .limitExceeded(
@@ -55,12 +55,9 @@ struct VipsDecoder: ImageDecoding {
         name: String
     ) throws(ImageError) -> DecodedImage {
         var picture = cvips_picture()
-        var reason = [CChar](repeating: 0, count: 400)
-        let status = withUnsafePointer(to: job) {
-            cvips_decode(bytes.baseAddress, bytes.count, $0, &picture, &reason, reason.count)
-        }
+        let status = withUnsafePointer(to: job) { cvips_decode(bytes.baseAddress, bytes.count, $0, &picture) }
         guard status == CVIPS_OK, let pixels = picture.pixels else {
-            throw Self.error(status, reason: text(in: reason), picture: picture, job: job, name: name)
+            throw Self.error(status, request.info.format, picture: picture, job: job, name: name)
         }
         let storage = PixelStorage(
             adopting: UnsafeMutableRawBufferPointer(start: pixels, count: picture.count)
@@ -70,8 +67,7 @@ struct VipsDecoder: ImageDecoding {
         guard width > 0, height > 0, (1...4).contains(channels),
             picture.count >= width * height * channels * bytesPerSample
         else {
-            throw .corrupt(
-                input: name, reason: "libvips gave \(picture.count) bytes for \(width)×\(height)×\(channels)")
+            throw .undecodable(request.info.format, input: name)
         }
         var plane: PixelPlane
         if picture.is_deep, let profile {
@@ -140,18 +136,18 @@ struct VipsDecoder: ImageDecoding {
     }
 
     private static func error(
-        _ status: cvips_status, reason: String, picture: cvips_picture, job: cvips_request, name: String
+        _ status: cvips_status, _ format: ImageFormat, picture: cvips_picture, job: cvips_request, name: String
     ) -> ImageError {
         switch status {
-        case CVIPS_UNSUPPORTED: .unsupported(input: name, reason: reason)
+        case CVIPS_UNSUPPORTED: .unknownKind(of: format, input: name)
         case CVIPS_TRUNCATED: .truncated(input: name)
         case CVIPS_PIXELS:
             .limitExceeded(input: name, limit: .pixels, actual: Int(picture.actual), allowed: Int(job.max_pixels))
         case CVIPS_SIDE:
             .limitExceeded(input: name, limit: .side, actual: Int(picture.actual), allowed: Int(job.max_side))
         case CVIPS_MEMORY: .limitExceeded(input: name, limit: .memory, actual: 0, allowed: 0)
-        case CVIPS_NO_PAGE: .invalidRequest(reason: "there is no page \(job.page): \(reason)")
-        default: .corrupt(input: name, reason: reason)
+        case CVIPS_NO_PAGE: .invalidRequest(reason: "there is no page \(job.page)")
+        default: .undecodable(format, input: name)
         }
     }
 }

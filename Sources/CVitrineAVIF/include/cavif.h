@@ -51,7 +51,6 @@ int cavif_decoder_read(cavif_decoder *decoder, uint32_t index, cavif_frame *fram
 // Converts the frame read last to 8-bit RGB (3 channels), or RGBA (4 channels) as asked.
 int cavif_decoder_convert(cavif_decoder *decoder, uint8_t *pixels, size_t stride, int channels, int premultiplied);
 // The library's words about the last failure; valid until the next call.
-const char *cavif_decoder_reason(const cavif_decoder *decoder);
 
 typedef struct {
     const uint8_t *rgba;    // straight alpha, sRGB

@@ -9,7 +9,7 @@ extern "C" {
 
 typedef enum {
   CJPEG_OK = 0,
-  CJPEG_CORRUPT,     // the library refused the bytes; see the message
+  CJPEG_CORRUPT,     // the library refused the bytes
   CJPEG_UNSUPPORTED, // a variety the library does not decode
   CJPEG_MEMORY,      // more coefficient memory than allowed, or none left
   CJPEG_SCANS,       // more scans than allowed
@@ -78,8 +78,6 @@ cjpeg_status cjpeg_decoder_next_rows(cjpeg_decoder *decoder, uint8_t *rows, size
 // Whether data was missing or damaged; the rest has been filled in.
 int cjpeg_decoder_is_truncated(const cjpeg_decoder *decoder);
 int cjpeg_decoder_is_damaged(const cjpeg_decoder *decoder);
-// The library's last word, in English; empty if it said nothing.
-const char *cjpeg_decoder_message(const cjpeg_decoder *decoder);
 
 // What the fourth channel of the pixels to encode means.
 typedef enum { CJPEG_OPAQUE = 0, CJPEG_STRAIGHT, CJPEG_PREMULTIPLIED } cjpeg_alpha;

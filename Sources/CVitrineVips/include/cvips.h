@@ -56,9 +56,8 @@ typedef struct {
 cvips_status cvips_start(void);
 // Whether a library has reported a defect since the start, such as a failed assertion: memory may be damaged.
 bool cvips_has_failed_check(void);
-// Decodes the bytes, which must stay as they are until the call returns. `error` gets a text for logs.
-cvips_status cvips_decode(const void *bytes, size_t count, const cvips_request *, cvips_picture *, char *error,
-                          size_t error_size);
+// Decodes the bytes, which must stay as they are until the call returns.
+cvips_status cvips_decode(const void *bytes, size_t count, const cvips_request *, cvips_picture *);
 void cvips_free(void *);
 
 // The version of libvips, for example "8.14.1".

@@ -273,8 +273,8 @@ private struct AVIFSession: ~Copyable {
         case CAVIF_OK: return
         case CAVIF_TRUNCATED: throw .truncated(input: name)
         case CAVIF_MEMORY: throw .limitExceeded(input: name, limit: .memory, actual: 0, allowed: 0)
-        case CAVIF_REFUSED: throw .unsupported(input: name, reason: String(cString: cavif_decoder_reason(decoder)))
-        default: throw .corrupt(input: name, reason: String(cString: cavif_decoder_reason(decoder)))
+        case CAVIF_REFUSED: throw .unknownKind(of: .avif, input: name)
+        default: throw .undecodable(.avif, input: name)
         }
     }
 }

@@ -94,8 +94,7 @@ package struct LibJPEGDecoder: ImageDecoding {
         var header = cjpeg_header()
         func check(_ status: cjpeg_status) throws(ImageError) {
             guard status != CJPEG_OK else { return }
-            let message = String(cString: cjpeg_decoder_message(decoder))
-            throw input.error(status, message, limits, needed: header.coefficient_bytes)
+            throw input.error(status, limits, needed: header.coefficient_bytes)
         }
         try check(cjpeg_decoder_read_header(decoder, &header))
         let size = PixelSize(width: Int(header.width), height: Int(header.height))
@@ -135,7 +134,7 @@ package struct LibJPEGDecoder: ImageDecoding {
         let isDamaged = cjpeg_decoder_is_damaged(decoder) != 0
         if !allowPartial {
             if isTruncated { throw .truncated(input: source.name) }
-            if isDamaged { throw .corrupt(input: source.name, reason: String(cString: cjpeg_decoder_message(decoder))) }
+            if isDamaged { throw .undecodable(.jpeg, input: source.name) }
         }
         var image = DecodedImage(
             planes: planes, model: model(layout, header), isPartial: isTruncated || isDamaged)
@@ -321,7 +320,7 @@ private final class LibJPEGInput {
     }
 
     /// The error a status of the shim stands for.
-    func error(_ status: cjpeg_status, _ message: String, _ limits: ImageLimits, needed: UInt64) -> ImageError {
+    func error(_ status: cjpeg_status, _ limits: ImageLimits, needed: UInt64) -> ImageError {
         let name = source.name
         switch status {
         case CJPEG_CANCELLED: return .cancelled(input: name)
@@ -332,8 +331,8 @@ private final class LibJPEGInput {
         case CJPEG_SCANS:
             return .corrupt(input: name, reason: "more than \(LibJPEGDecoder.maximumScans) scans")
         case CJPEG_UNSUPPORTED:
-            return .unsupported(input: name, reason: message.isEmpty ? "a rare variety of JPEG" : message)
-        default: return .corrupt(input: name, reason: message.isEmpty ? "not decodable" : message)
+            return .unknownKind(of: .jpeg, input: name)
+        default: return .undecodable(.jpeg, input: name)
         }
     }
 }

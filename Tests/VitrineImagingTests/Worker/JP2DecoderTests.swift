@@ -97,12 +97,9 @@ import VitrineImaging
         var damaged = whole
         let style = try #require(damaged.indices.first { damaged[$0...].starts(with: [0xFF, 0x52]) })
         damaged[style + 9] = 40
-        #expect {
+        #expect(throws: ImageError.corrupt(input: "damaged", reason: "its jp2 data cannot be decoded")) {
             try Self.pool.decode(
                 ByteSource(bytes: damaged, name: "damaged"), WorkerFixture.request(.jp2, 2_592, 1_944))
-        } throws: { error in
-            guard case .corrupt(input: "damaged", let reason)? = error as? ImageError else { return false }
-            return reason.contains("olution") || reason.contains("COD")
         }
     }
 

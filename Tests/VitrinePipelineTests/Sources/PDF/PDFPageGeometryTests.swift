@@ -76,6 +76,34 @@ import VitrinePipeline
         #expect(try plan.page(1).image(RenderRequest(size: PixelSize(40))).size == PixelSize(width: 40, height: 20))
     }
 
+    @Test func findsUserUnitsInObjectStreamsAndNewestObjects() throws {
+        let bodies = [
+            "<</Type/Catalog/Note(>> \\) /x)/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R 4 0 R]/Count 2>>",
+            "<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 100]/UserUnit 4>>",
+        ]
+        var (head, content) = ("", "")
+        for (index, body) in bodies.enumerated() {
+            head += "\(index + 1) \(content.utf8.count) "
+            content += body + " "
+        }
+        let stream = Deflater.zlib(Array((head + content).utf8))
+        var file = Array("%PDF-1.5\n4 0 obj <</Type/Page/Parent 2 0 R/MediaBox[0 0 90 90]/UserUnit 7>> endobj\n".utf8)
+        let objects = file.count
+        let entries = "/Type/ObjStm/N 3/First \(head.utf8.count)/Filter/FlateDecode/Length \(stream.count)"
+        file += Array("5 0 obj <<\(entries)>>stream\n".utf8) + stream + Array("\nendstream endobj\n".utf8)
+        let newest = file.count
+        file += Array("4 0 obj <</Type/Page/Parent 2 0 R/MediaBox[0 0 90 90]/UserUnit 2>> endobj\n".utf8)
+        // The table of objects: free, in a stream with its place there, or at an offset.
+        let table = [(0, 0, 255), (2, 5, 0), (2, 5, 1), (2, 5, 2), (1, newest, 0), (1, objects, 0), (1, file.count, 0)]
+        let rows = table.flatMap { [$0.0, $0.1 >> 8, $0.1 & 255, $0.2].map(UInt8.init) }
+        let start = file.count
+        file += Array("6 0 obj <</Type/XRef/Root 1 0 R/Size 7/W[1 2 1]/Length \(rows.count)>>stream\n".utf8)
+        file += rows + Array("\nendstream endobj\nstartxref\n\(start)\n%%EOF\n".utf8)
+        let input = PDFDocument(PDFDocument(.bytes(file, name: "streams")), workers: PDFFixture.workers())
+        #expect(
+            try input.info(pages: 1...2).pageSizes == [.init(width: 800, height: 400), .init(width: 180, height: 180)])
+    }
+
     @Test(arguments: [
         (ImageResizer.Mode.aspectFit, true, PixelSize(width: 300, height: 150)),
         (.aspectFit, false, PixelSize(width: 200, height: 100)),
