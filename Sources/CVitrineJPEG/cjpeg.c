@@ -15,6 +15,7 @@ struct cjpeg_decoder {
   void *context;
   size_t offset;  // of the byte behind the window
   int hit_end;    // an end of image was invented
+  uint32_t filled_rows;  // rows of MCUs that had arrived then
   int maximum_scans;
   uint8_t window[WINDOW];
 };
@@ -28,6 +29,16 @@ static void poll_or_raise(cjpeg_decoder *decoder) {
 static void source_start(j_decompress_ptr info) { (void)info; }
 static void source_end(j_decompress_ptr info) { (void)info; }
 
+// How many rows of MCUs the samples of brightness have come for. The library reads some bytes ahead, so that it may be
+// one more.
+static uint32_t filled_rows(const struct jpeg_decompress_struct *info) {
+  // Later scans, of color or of finer bits, find every row filled.
+  int is_first = 0;
+  for (int i = 0; i < info->comps_in_scan; i++) is_first |= info->cur_comp_info[i] == &info->comp_info[0];
+  if (info->progressive_mode) is_first &= info->Ss == 0 && info->Ah == 0;
+  return is_first ? info->input_iMCU_row : info->total_iMCU_rows;
+}
+
 static boolean source_fill(j_decompress_ptr info) {
   cjpeg_decoder *decoder = owner(info);
   ptrdiff_t count = decoder->read(decoder->context, decoder->window, WINDOW, decoder->offset);
@@ -35,6 +46,7 @@ static boolean source_fill(j_decompress_ptr info) {
   if (count == 0) {
     // The library wants an end it can recognise; whether data was missing shows by its warnings.
     static const uint8_t end[] = {0xFF, JPEG_EOI};
+    if (!decoder->hit_end) decoder->filled_rows = filled_rows(info);
     decoder->hit_end = 1;
     memcpy(decoder->window, end, sizeof end);
     count = sizeof end;
@@ -295,6 +307,17 @@ static int has_all_scans(const struct jpeg_decompress_struct *info) {
 
 int cjpeg_decoder_is_truncated(const cjpeg_decoder *decoder) {
   return decoder->hit_end && (decoder->errors.damaged || !has_all_scans(&decoder->info));
+}
+
+int cjpeg_decoder_reached_end(const cjpeg_decoder *decoder) { return decoder->hit_end; }
+
+uint32_t cjpeg_decoder_filled_rows(const cjpeg_decoder *decoder) {
+  const struct jpeg_decompress_struct *info = &decoder->info;
+  if (!cjpeg_decoder_is_truncated(decoder)) return info->image_height;
+  uint64_t rows = (uint64_t)decoder->filled_rows * (uint64_t)info->max_v_samp_factor * DCTSIZE;
+  if (rows >= info->image_height) return info->image_height;
+  // The last row of subsampled color is interpolated with the one below.
+  return rows > 0 && !info->raw_data_out ? (uint32_t)rows - (uint32_t)info->max_v_samp_factor : (uint32_t)rows;
 }
 
 int cjpeg_decoder_is_damaged(const cjpeg_decoder *decoder) { return decoder->errors.damaged; }

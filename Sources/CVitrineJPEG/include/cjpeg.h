@@ -78,6 +78,10 @@ cjpeg_status cjpeg_decoder_next_rows(cjpeg_decoder *decoder, uint8_t *rows, size
 // Whether data was missing or damaged; the rest has been filled in.
 int cjpeg_decoder_is_truncated(const cjpeg_decoder *decoder);
 int cjpeg_decoder_is_damaged(const cjpeg_decoder *decoder);
+// Whether all bytes were read and more were wanted.
+int cjpeg_decoder_reached_end(const cjpeg_decoder *decoder);
+// Rows of the picture at full size, from the top, that the data of a truncated file reaches; all rows of others.
+uint32_t cjpeg_decoder_filled_rows(const cjpeg_decoder *decoder);
 
 // What the fourth channel of the pixels to encode means.
 typedef enum { CJPEG_OPAQUE = 0, CJPEG_STRAIGHT, CJPEG_PREMULTIPLIED } cjpeg_alpha;

@@ -85,6 +85,9 @@ package struct DecodedImage: Sendable {
     package var colorProfile: [UInt8]?
     /// Whether the input ended early and the rest was filled in.
     package var isPartial: Bool
+    /// How much of the planes' height, from the top, holds samples of the input, 0 to 1. Rows below it have not arrived,
+    /// or are missing, and are shown as transparent.
+    package var filledHeight = 1.0
     /// Whether each sample is the mean of the square it stands for (block means, box-reduced rows) rather than a pixel
     /// of the file; scaling then restores the contrast that averaging took.
     package var samplesAreMeans: Bool

@@ -331,6 +331,8 @@ public struct DecodeOptions: Sendable, Hashable {
     /// 2 %).
     public var allowsEmbeddedPreview = false
     /// Whether a truncated input gives a partial image. Default false: it throws ``ImageError/truncated(input:)``.
+    ///
+    /// Rows that a JPEG, PNG, WebP or GIF lacks are transparent. Without any row, the error is thrown as well.
     public var allowPartial = false
     /// The part of the upright image to decode; nil for all of it. The resizer sees it as if it were the image.
     ///

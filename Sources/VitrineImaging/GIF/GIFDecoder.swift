@@ -11,8 +11,8 @@ package struct GIFDecoder: ImageDecoding {
     package init() {}
 
     /// See ``ImageDecoding/decode(_:_:)``. Frames that a later one covers altogether are not decoded. A frame whose
-    /// data ends early by its own end code is delivered as partial; one cut by the end of the input only with
-    /// `allowPartial`.
+    /// data ends early by its own end code is delivered as partial; one that lacks pixels because the input ends, only
+    /// with `allowPartial`.
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         try request.limits.check(request.info, source: source, frames: request.page &+ 1)
         let reader = ByteReader(source)
@@ -23,14 +23,18 @@ package struct GIFDecoder: ImageDecoding {
         }
         let canvas = GIFCanvas(walker.canvas)
         var saved: PixelStorage?
-        var isPartial = false
+        var (isPartial, filled) = (false, canvas.height)
         for (i, frame) in frames.enumerated() {
             if request.cancellation.isCancelled { throw .cancelled(input: source.name) }
             let isLast = i == frames.count - 1
             if frame.disposal == .restore, !isLast {
                 saved = PixelStorage(copying: UnsafeRawBufferPointer(canvas.storage.bytes))
             }
-            if try !GIFDecoder.paint(frame, on: canvas, reader, request) { isPartial = true }
+            if let rows = try GIFDecoder.paint(frame, on: canvas, from: reader, for: request, isFirst: i == 0) {
+                isPartial = true
+                // Below the rows of a later frame, the earlier ones show.
+                if i == 0, isLast { filled = frame.y + rows }
+            }
             guard !isLast else { break }
             switch frame.disposal {
             case .keep: break
@@ -38,7 +42,7 @@ package struct GIFDecoder: ImageDecoding {
             case .restore: if let saved { canvas.restore(frame, from: saved) }
             }
         }
-        return GIFDecoder.image(canvas, request, isPartial: isPartial)
+        return GIFDecoder.image(canvas, request, isPartial: isPartial, filledRows: filled)
     }
 
     package func frames(of source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> any FrameDecoding {
@@ -68,12 +72,13 @@ package struct GIFDecoder: ImageDecoding {
         return frames
     }
 
-    /// - Returns: Whether the frame was all there.
+    /// - Parameter isFirst: Whether the canvas is empty, so that a frame without a single row leaves nothing to show.
+    /// - Returns: How many rows of the frame are there, from its top; nil if it is whole.
     fileprivate static func paint(
-        _ frame: GIFFrame, on canvas: GIFCanvas, _ reader: ByteReader, _ request: DecodeRequest
-    ) throws(ImageError) -> Bool {
+        _ frame: GIFFrame, on canvas: GIFCanvas, from reader: ByteReader, for request: DecodeRequest, isFirst: Bool
+    ) throws(ImageError) -> Int? {
         let pixels = frame.width * frame.height
-        guard pixels > 0 else { return true }
+        guard pixels > 0 else { return nil }
         guard pixels <= request.limits.maximumWholeImagePixels else {
             throw .limitExceeded(
                 input: reader.name, limit: .pixels, actual: pixels, allowed: request.limits.maximumWholeImagePixels)
@@ -81,16 +86,25 @@ package struct GIFDecoder: ImageDecoding {
         let palette = try palette(reader, frame.palette)
         let minimumCodeSize = try reader.u8(at: frame.data)
         let (data, isCut) = try GIFDecoder.data(reader, at: frame.data + 1)
-        if isCut, !request.allowPartial { throw .truncated(input: reader.name) }
         let memory = ScratchMemory(byteCount: pixels)
         let indices = memory.bytes.bindMemory(to: UInt8.self)
         let result = data.withUnsafeBufferPointer {
             LZWDecoder.decode($0, minimumCodeSize: minimumCodeSize, into: indices)
         }
+        // A file that lacks its last bytes only, behind all pixels, is whole.
+        let isWhole = result.written == pixels
+        if isCut, !isWhole, !request.allowPartial || isFirst && result.written < frame.width {
+            throw .truncated(input: reader.name)
+        }
         if case .invalid = result.end, !request.allowPartial { throw reader.corrupt("an LZW code that cannot be") }
+        // A frame that ends by its own end code may lack a few pixels of its last row; of others, whole rows are shown.
+        let ended = !isCut && result.end != .invalid
+        let rows = result.written / frame.width
         canvas.paint(
-            UnsafeBufferPointer(rebasing: UnsafeBufferPointer(indices)[..<result.written]), frame, palette: palette)
-        return result.written == pixels
+            UnsafeBufferPointer(
+                rebasing: UnsafeBufferPointer(indices)[..<(ended ? result.written : rows * frame.width)]),
+            frame, palette: palette)
+        return isWhole ? nil : ended ? frame.height : frame.rows(of: rows)
     }
 
     /// The sub-blocks of a frame in one piece, and whether the input ended within.
@@ -124,7 +138,17 @@ package struct GIFDecoder: ImageDecoding {
 
     /// The canvas as samples: reduced by whole numbers to at least twice the target, without alpha if the file has
     /// none.
-    fileprivate static func image(_ canvas: GIFCanvas, _ request: DecodeRequest, isPartial: Bool) -> DecodedImage {
+    ///
+    /// - Parameter filledRows: The rows from the top that are there.
+    fileprivate static func image(
+        _ canvas: GIFCanvas, _ request: DecodeRequest, isPartial: Bool, filledRows: Int
+    ) -> DecodedImage {
+        var image = samples(canvas, request, isPartial: isPartial)
+        image.filledHeight = min(1, Double(filledRows) / Double(canvas.height))
+        return image
+    }
+
+    private static func samples(_ canvas: GIFCanvas, _ request: DecodeRequest, isPartial: Bool) -> DecodedImage {
         let factor = max(1, Int(min(request.reduction / 2, 4_096)))
         let hasAlpha = request.info.hasAlpha || isPartial
         if hasAlpha, factor == 1 {
@@ -147,6 +171,10 @@ private final class GIFFrames: FrameDecoding {
     /// The canvas before the last frame, if that frame restores it.
     private var saved: PixelStorage?
     private var last: GIFFrame?
+    /// Whether pixels of a frame so far were missing, which may be transparent.
+    private var isPartial = false
+    /// The rows from the top that are there.
+    private var filledRows: Int
 
     init(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) {
         try request.limits.check(request.info, source: source)
@@ -160,6 +188,7 @@ private final class GIFFrames: FrameDecoding {
             throw reader.corrupt("the canvas is not the one of the header")
         }
         canvas = GIFCanvas(start.canvas)
+        filledRows = start.canvas.height
     }
 
     func advance(_ cancellation: CancellationToken) throws(ImageError) -> Bool {
@@ -175,13 +204,16 @@ private final class GIFFrames: FrameDecoding {
         saved = frame.disposal == .restore
             ? PixelStorage(copying: UnsafeRawBufferPointer(canvas.storage.bytes)) : nil
         request.cancellation = cancellation
-        _ = try GIFDecoder.paint(frame, on: canvas, reader, request)
+        let isFirst = last == nil
+        let rows = try GIFDecoder.paint(frame, on: canvas, from: reader, for: request, isFirst: isFirst)
+        isPartial = isPartial || rows != nil
+        filledRows = isFirst ? rows.map { frame.y + $0 } ?? canvas.height : canvas.height
         last = frame
         return true
     }
 
     func samples(_ cancellation: CancellationToken) throws(ImageError) -> DecodedImage {
-        var image = GIFDecoder.image(canvas, request, isPartial: false)
+        var image = GIFDecoder.image(canvas, request, isPartial: isPartial, filledRows: filledRows)
         if image.planes[0].storage === canvas.storage { image.planes[0] = image.planes[0].copied() }
         return image
     }
@@ -241,24 +273,27 @@ private struct GIFCanvas {
         return (x..<min(width, x + frame.width), y..<min(height, y + frame.height))
     }
 
-    /// Paints `count` decoded indices of a frame.
+    /// Paints the decoded indices of a frame. In an interlaced frame that is not whole, each row is shown in place of
+    /// the missing ones below as well.
     func paint(_ indices: UnsafeBufferPointer<UInt8>, _ frame: GIFFrame, palette: [UInt32]) {
         let (columns, rows) = visible(frame)
         guard !columns.isEmpty, !rows.isEmpty, let source = indices.baseAddress else { return }
         let pixels = storage.bytes.assumingMemoryBound(to: UInt32.self)
         let transparent = frame.transparentIndex ?? -1
         let decodedRows = frame.width > 0 ? (indices.count + frame.width - 1) / frame.width : 0
+        let repeats = frame.isInterlaced && indices.count < frame.width * frame.height
         palette.withUnsafeBufferPointer { colors in
             for stored in 0..<min(decodedRows, frame.height) {
-                let row = frame.isInterlaced ? GIFCanvas.interlacedRow(stored, of: frame.height) : stored
-                let y = frame.y + row
-                guard rows.contains(y) else { continue }
+                let shown = frame.isInterlaced
+                    ? frame.interlacedRows(stored) : stored..<(stored + 1)
                 let line = source + stored * frame.width
                 let count = min(columns.count, indices.count - stored * frame.width)
-                let target = pixels.baseAddress! + y * width + columns.lowerBound
-                for x in 0..<count {
-                    let index = Int(line[x])
-                    if index != transparent { target[x] = colors[index] }
+                for y in shown.prefix(repeats ? 8 : 1) where rows.contains(frame.y + y) {
+                    let target = pixels.baseAddress! + (frame.y + y) * width + columns.lowerBound
+                    for x in 0..<count {
+                        let index = Int(line[x])
+                        if index != transparent { target[x] = colors[index] }
+                    }
                 }
             }
         }
@@ -282,16 +317,23 @@ private struct GIFCanvas {
                 from: saved.bytes.baseAddress! + at, byteCount: columns.count * 4)
         }
     }
+}
 
-    /// Which row of the image the `stored`-th row of an interlaced frame is.
-    static func interlacedRow(_ stored: Int, of height: Int) -> Int {
+extension GIFFrame {
+    /// The row of the image that the `stored`-th row of an interlaced frame is, and those below that come later.
+    fileprivate func interlacedRows(_ stored: Int) -> Range<Int> {
         var rest = stored
-        for (first, step) in [(0, 8), (4, 8), (2, 4), (1, 2)] {
+        for (first, step, gap) in [(0, 8, 8), (4, 8, 4), (2, 4, 2), (1, 2, 1)] {
             let rows = height > first ? (height - first + step - 1) / step : 0
-            if rest < rows { return first + rest * step }
+            if rest < rows { return (first + rest * step)..<min(height, first + rest * step + gap) }
             rest -= rows
         }
-        return height
+        return height..<height
+    }
+
+    /// The rows of the image, from its top, that `stored` rows fill.
+    fileprivate func rows(of stored: Int) -> Int {
+        isInterlaced ? min(height, 8 * stored) : stored
     }
 }
 

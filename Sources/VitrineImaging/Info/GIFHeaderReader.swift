@@ -10,15 +10,17 @@ package enum GIFHeaderReader: HeaderReading {
         var seconds = FrameTiming.seconds(Double(first.delay) / 100)
         header.addFrame(seconds: Double(first.delay) / 100, limits)
         var count = 1
-        // Later frames that keep the canvas cannot make it transparent again.
+        // Later frames that keep the canvas cannot make it transparent again. What is cleared is transparent, and so is
+        // what the first frame restores; what a later one restores is as opaque as the frames before.
         var hasAlpha = first.transparentIndex != nil || !covers(first, walker.canvas)
+        var disposal = first.disposal
         while let frame = try walker.next() {
+            if disposal == .clear || count == 1 && disposal == .restore { hasAlpha = true }
+            disposal = frame.disposal
             count += 1
             seconds += FrameTiming.seconds(Double(frame.delay) / 100)
             header.addFrame(seconds: Double(frame.delay) / 100, limits)
-            if frame.disposal != .keep && frame.transparentIndex != nil { hasAlpha = true }
         }
-        if count > 1 && first.disposal == .clear { hasAlpha = true }
         header.info.hasAlpha = hasAlpha
         header.info.colorModel = .palette
         header.info.isProgressive = first.isInterlaced

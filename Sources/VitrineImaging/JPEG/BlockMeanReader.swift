@@ -107,7 +107,7 @@ struct BlockMeanReader: ~Copyable {
     /// Throws the error of the damage, unless a partial image is allowed and there is one.
     private func judgeDamage() throws(ImageError) {
         guard let damage else { return }
-        if allowPartial && progress.contains(where: { $0.done > 0 }) { return }
+        if allowPartial, let brightness = progress.first, brightness.done > 0 { return }
         switch damage {
         case .truncated: throw .truncated(input: name)
         case .corrupt(let reason): throw corrupt(reason)
@@ -550,10 +550,18 @@ extension BlockMeanReader {
             pixelPlanes = planes.map(\.plane)
         }
         let completeness = progress.map { Double($0.done) / Double(max(1, $0.of)) }.min() ?? 0
-        return Result(
-            image: DecodedImage(
-                planes: pixelPlanes, model: model, isPartial: damage != nil, samplesAreMeans: scaler == nil),
-            isProgressive: frame.isProgressive, completeness: completeness)
+        var image = DecodedImage(
+            planes: pixelPlanes, model: model, isPartial: damage != nil, samplesAreMeans: scaler == nil)
+        if damage != nil { image.filledHeight = filledHeight(frame) }
+        return Result(image: image, isProgressive: frame.isProgressive, completeness: completeness)
+    }
+
+    /// How much of the height has samples of brightness.
+    private func filledHeight(_ frame: JPEGFrame) -> Double {
+        guard let (done, count) = progress.first, done < count else { return 1 }
+        // Alone in its scan, a component has no rows of blocks beyond the picture.
+        let blocks = count == frame.mcuRows ? 1 : frame.components[0].vertical
+        return min(1, Double(done * frame.maximumVertical * 8) / Double(blocks * frame.height))
     }
 
     /// Red, green and blue planes as one. Subsampled ones, which no encoder makes, repeat their samples.

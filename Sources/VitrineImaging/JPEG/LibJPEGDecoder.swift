@@ -94,6 +94,8 @@ package struct LibJPEGDecoder: ImageDecoding {
         var header = cjpeg_header()
         func check(_ status: cjpeg_status) throws(ImageError) {
             guard status != CJPEG_OK else { return }
+            // Bytes that end before the first scan are no damage.
+            if status == CJPEG_CORRUPT, cjpeg_decoder_reached_end(decoder) != 0 { throw .truncated(input: source.name) }
             throw input.error(status, limits, needed: header.coefficient_bytes)
         }
         try check(cjpeg_decoder_read_header(decoder, &header))
@@ -136,9 +138,13 @@ package struct LibJPEGDecoder: ImageDecoding {
             if isTruncated { throw .truncated(input: source.name) }
             if isDamaged { throw .undecodable(.jpeg, input: source.name) }
         }
+        let filled = Int(cjpeg_decoder_filled_rows(decoder))
+        guard filled > 0 else { throw .truncated(input: source.name) }
         var image = DecodedImage(
             planes: planes, model: model(layout, header), isPartial: isTruncated || isDamaged)
         image.region = shown
+        let (top, height) = shown.map { ($0.y, $0.size.height) } ?? (0, size.height)
+        image.filledHeight = max(0, min(1, Double(filled - top) / Double(height)))
         return image
     }
 

@@ -76,14 +76,16 @@ struct PNGAnimation {
         let canvas = PNGCanvas(width: header.width, height: header.height)
         let decoder = PNGImageDecoder(
             source: source, file: file, allowPartial: request.allowPartial, cancellation: request.cancellation)
-        var isPartial = false
+        var (isPartial, filledHeight) = (false, 1.0)
         for index in (start ?? 0)...last {
             let frame = frames[index]
             guard let data = frame.data else { continue }
             let saved = index < last && frame.disposal == .restore && index > 0 ? canvas.copy(frame) : nil
             let result = try decoder.decode(data, width: frame.width, height: frame.height, factor: 1)
-            canvas.draw(result.plane, frame)
+            canvas.draw(result, frame)
             isPartial = isPartial || result.isPartial
+            // Below the rows of a later frame, the earlier ones show.
+            if index == start ?? 0, index == last { filledHeight = frame.share(of: header, filled: result) }
             guard index < last else { break }
             switch frame.disposal {
             case .keep: break
@@ -95,7 +97,9 @@ struct PNGAnimation {
         }
         let factor = PNGDecoder.factor(PNGDecoder.reduction(header, request))
         let plane = try canvas.plane(factor: factor, request.cancellation, name)
-        return PNGDecoder.image(plane, file, request, isPremultiplied: factor > 1, isPartial: isPartial)
+        var image = PNGDecoder.image(plane, file, request, isPremultiplied: factor > 1, isPartial: isPartial)
+        image.filledHeight = filledHeight
+        return image
     }
 }
 
@@ -110,6 +114,10 @@ final class PNGFrames: FrameDecoding {
     private var index = -1
     /// The part of the canvas below the last frame, if that frame restores it.
     private var saved: [UInt8]?
+    /// Whether pixels of a frame so far were missing.
+    private var isPartial = false
+    /// How much of the height of the canvas is there.
+    private var filledHeight = 1.0
 
     /// - Throws: ``ImageError/unsupported(input:reason:)`` for a file without an animation.
     init(_ source: ByteSource, _ file: PNGFile, _ request: DecodeRequest) throws(ImageError) {
@@ -141,7 +149,9 @@ final class PNGFrames: FrameDecoding {
         let decoder = PNGImageDecoder(
             source: source, file: file, allowPartial: request.allowPartial, cancellation: cancellation)
         let result = try decoder.decode(data, width: frame.width, height: frame.height, factor: 1)
-        canvas.draw(result.plane, frame)
+        canvas.draw(result, frame)
+        isPartial = isPartial || result.isPartial
+        filledHeight = index == 0 ? frame.share(of: file.header, filled: result) : 1
         return true
     }
 
@@ -149,7 +159,9 @@ final class PNGFrames: FrameDecoding {
         let factor = PNGDecoder.factor(PNGDecoder.reduction(file.header, request))
         var plane = try canvas.plane(factor: factor, cancellation, source.name)
         if factor == 1 { plane = plane.copied() }
-        return PNGDecoder.image(plane, file, request, isPremultiplied: factor > 1, isPartial: false)
+        var image = PNGDecoder.image(plane, file, request, isPremultiplied: factor > 1, isPartial: isPartial)
+        image.filledHeight = filledHeight
+        return image
     }
 }
 
@@ -193,6 +205,12 @@ struct PNGFrame: Sendable {
         width > 0 && height > 0 && x <= header.width - width && y <= header.height - height
     }
 
+    /// How much of the height of the canvas is there when this is the only frame, of which `result` is there.
+    func share(of header: PNGHeader, filled result: PNGImageDecoder.Result) -> Double {
+        guard result.filledHeight < 1 else { return 1 }
+        return (Double(y) + result.filledHeight * Double(height)) / Double(header.height)
+    }
+
     /// Whether the frame hides its part of the canvas completely.
     func replaces(_ header: PNGHeader) -> Bool {
         !blends && x == 0 && y == 0 && width == header.width && height == header.height
@@ -217,9 +235,11 @@ private struct PNGCanvas {
         return UnsafeMutableRawBufferPointer(rebasing: storage.bytes[start..<(start + frame.width * 4)])
     }
 
-    /// Draws a frame's pixels over the canvas or in its place.
-    func draw(_ plane: PixelPlane, _ frame: PNGFrame) {
-        for y in 0..<min(frame.height, plane.height) {
+    /// Draws a frame's pixels, of the rows that are there, over the canvas or in its place.
+    func draw(_ result: PNGImageDecoder.Result, _ frame: PNGFrame) {
+        let plane = result.plane
+        let rows = Int((result.filledHeight * Double(plane.height)).rounded())
+        for y in 0..<min(frame.height, rows) {
             let start = y * plane.bytesPerRow
             let from = UnsafeRawBufferPointer(
                 rebasing: plane.storage.bytes[start..<(start + plane.width * plane.channels)])

@@ -88,6 +88,7 @@ package struct PNGDecoder: ImageDecoding {
         var image = Self.image(
             result.plane, file, request, isPremultiplied: factor > 1, isPartial: result.isPartial)
         if decoder.colors != nil { image.colorProfile = nil }
+        image.filledHeight = result.filledHeight
         if rows.count < header.height {
             image.region = PixelRect(x: 0, y: rows.lowerBound, width: header.width, height: rows.count)
         }
@@ -143,6 +144,8 @@ struct PNGImageDecoder {
     struct Result {
         var plane: PixelPlane
         var isPartial: Bool
+        /// How much of the height of the plane has samples of the file, 0 to 1.
+        var filledHeight = 1.0
     }
 
     /// How far the stream got.
@@ -189,13 +192,24 @@ struct PNGImageDecoder {
         if factor > 1 {
             var box = PNGBlockMeans(
                 width: width, height: rows.count, channels: channels, factor: factor, isScattered: isScattered)
-            let (_, isPartial) = try run(&reader, &sampler, &box, width, height, passes, rows)
-            return Result(plane: box.finish(), isPartial: isPartial)
+            let (progress, isPartial) = try run(&reader, &sampler, &box, width, height, passes, rows)
+            let filled = isPartial ? filledHeight(progress, rows) : 1
+            return Result(plane: box.finish(), isPartial: isPartial, filledHeight: filled)
         }
         var plane = FullPlane(width: width, height: rows.count, channels: channels, isScattered: isScattered)
         let (progress, isPartial) = try run(&reader, &sampler, &plane, width, height, 7, rows)
         if isPartial && isScattered { PNGInterlacing.fill(&plane, pass: progress.pass, row: progress.row) }
-        return Result(plane: plane.finish(), isPartial: isPartial)
+        let filled = isPartial ? filledHeight(progress, rows) : 1
+        return Result(plane: plane.finish(), isPartial: isPartial, filledHeight: filled)
+    }
+
+    /// How much of the height of `rows` is there. The first pass of an interlaced image has a pixel for each 8 × 8 of
+    /// the image.
+    private func filledHeight(_ progress: Progress, _ rows: Range<Int>) -> Double {
+        guard progress.pass == 0 else { return 1 }
+        let end = min(rows.upperBound, file.header.isInterlaced ? 8 * progress.row : progress.row)
+        guard end < rows.upperBound else { return 1 }
+        return Double(max(0, end - rows.lowerBound)) / Double(rows.count)
     }
 
     private func run<Sink: PNGRowSink & ~Copyable>(

@@ -31,7 +31,7 @@ extension ImageDecoder {
     ///
     /// - The first image is the preview that a camera stored in the file, if it has the shape of the image.
     /// - A progressive JPEG follows at an eighth of its resolution after about a twentieth of its bytes, then with
-    ///   every scan. Any other JPEG follows with the rows that have arrived.
+    ///   every scan. Any other JPEG follows with the rows that have arrived; those below are transparent.
     /// - The last image is always ``ProgressiveImage/Stage/complete``.
     ///
     /// All have the size of `resizer`; with ``ImageResizer/none``, earlier ones have the size of their decode. A

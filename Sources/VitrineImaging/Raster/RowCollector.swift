@@ -125,7 +125,7 @@ struct RowCollector: ~Copyable {
         return false
     }
 
-    /// The result. Rows that did not come are zero.
+    /// The result. Rows that did not come are transparent.
     ///
     /// - Parameter model: nil for grey or RGB, by the number of channels.
     consuming func finish(
@@ -135,9 +135,12 @@ struct RowCollector: ~Copyable {
         let alpha: DecodedImage.Alpha = !hasAlpha ? .none : factor > 1 || isPremultiplied ? .premultiplied : .straight
         let model = model ?? (channels <= 2 ? .gray : .rgb)
         let isReduced = factor > 1
-        return DecodedImage(
+        let filledHeight = Double(min(count, size.height)) / Double(size.height)
+        var image = DecodedImage(
             planes: [reducer.finish()], model: model, alpha: alpha, colorProfile: colorProfile, isPartial: isPartial,
             samplesAreMeans: isReduced)
+        image.filledHeight = filledHeight
+        return image
     }
 }
 

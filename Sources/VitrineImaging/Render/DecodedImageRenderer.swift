@@ -8,6 +8,8 @@ package enum DecodedImageRenderer {
     /// result is premultiplied if any pixel is not opaque. Ignores a profile that is malformed or for another colour
     /// model than the samples; one for grey holds for a picture in which everything is grey, however it is coded.
     ///
+    /// Rows below ``DecodedImage/filledHeight`` are transparent.
+    ///
     /// - Parameters:
     ///   - size: Width and height in the stored orientation; the result has ``Orientation/upright(_:)`` of it.
     ///   - region: The part to show, in the stored orientation as well. nil for everything.
@@ -30,7 +32,7 @@ package enum DecodedImageRenderer {
         }
         let job = RenderJob(
             decoded: decoded, size: size, region: area, cancellation: cancellation, inputName: inputName)
-        return try job.run().oriented(orientation)
+        return try (decoded.filledHeight < 1 ? job.filledRows() : job.run()).oriented(orientation)
     }
 }
 
@@ -63,6 +65,41 @@ private struct RenderJob {
 
     private typealias Bytes = UnsafePointer<UInt8>
     private typealias Pixels = UnsafeMutablePointer<UInt8>
+
+    /// The picture of ``run()`` with the rows that have samples of the file, and transparent ones below.
+    ///
+    /// The planes are cut first, so that nothing else is scaled into the last of these rows.
+    func filledRows() throws(ImageError) -> Image {
+        let area = region ?? .full
+        let share = (decoded.filledHeight - area.y) / area.height
+        guard share > 0 else { return Image(size: size) }
+        // Whole rows of the result, of which there is one at least. Products of fractions are a little less than whole.
+        let rows = max(1, Int(min(1, share) * Double(size.height) + 1e-6))
+        guard rows < size.height else { return try run() }
+        let height = area.height * Double(rows) / Double(size.height)
+        let end = area.y + height
+        var part = decoded
+        for i in part.planes.indices {
+            let extent = part.planes[i].extentHeight * end
+            part.planes[i].extentHeight = extent
+            part.planes[i].height = max(1, min(part.planes[i].height, Int(extent.rounded(.up))))
+        }
+        let cut = UnitRect(x: area.x, y: area.y / end, width: area.width, height: height / end)
+        let shown = try RenderJob(
+            decoded: part, size: PixelSize(width: size.width, height: rows), region: cut == .full ? nil : cut,
+            cancellation: cancellation, inputName: inputName
+        ).run()
+        let count = size.width * Image.bytesPerPixel
+        return Image(width: size.width, height: size.height, alpha: .premultiplied) { pixels in
+            pixels.initializeMemory(as: UInt8.self, repeating: 0)
+            shown.withUnsafeBytes { source in
+                for y in 0..<rows {
+                    UnsafeMutableRawBufferPointer(rebasing: pixels[(y * count)...]).copyMemory(
+                        from: UnsafeRawBufferPointer(rebasing: source[(y * shown.bytesPerRow)...].prefix(count)))
+                }
+            }
+        }
+    }
 
     /// The picture in sRGB, not yet upright.
     func run() throws(ImageError) -> Image {

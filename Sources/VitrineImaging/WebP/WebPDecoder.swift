@@ -69,7 +69,7 @@ private final class WebPFrames: FrameDecoding {
         let chunk = WebPChunk(data: base.assumingMemoryBound(to: UInt8.self), count: file.count)
         let features = try WebPDecoder.Context(name: name, request: request).features(of: chunk)
         guard features.has_animation != 0 else { throw .unsupported(input: name, reason: "it has no frames") }
-        guard let table = WebPFrameTable(chunk, allowPartial: request.allowPartial) else {
+        guard let table = WebPFrameTable(chunk) else {
             throw .corrupt(input: name, reason: "the animation's frames are broken or missing")
         }
         self.table = table
@@ -182,6 +182,8 @@ extension WebPDecoder.Context {
             vMemory.release(upTo: v.row * chroma.width)
         }
         let isPartial = try finish(feeder.isComplete, rows: luma.row)
+        // Two rows of luma have one of chroma.
+        let filled = luma.row < size.height ? Double(max(1, luma.row & ~1)) / Double(size.height) : 1
         // 128 is mid grey in all three planes.
         var planes = [luma.finish(fill: 128), u.finish(fill: 128), v.finish(fill: 128)]
         for i in 1...2 {
@@ -189,9 +191,11 @@ extension WebPDecoder.Context {
             planes[i].extentWidth = Double(size.width) / Double(2 * max(1, factor / 2))
             planes[i].extentHeight = Double(size.height) / Double(2 * max(1, factor / 2))
         }
-        return DecodedImage(
+        var image = DecodedImage(
             planes: planes, model: .yCbCr(.bt601, fullRange: false), isPartial: isPartial,
             samplesAreMeans: factor > 1)
+        image.filledHeight = filled
+        return image
     }
 
     /// A lossless image, or one with alpha: one plane of pixels.
@@ -216,10 +220,13 @@ extension WebPDecoder.Context {
             memory.release(upTo: reducer.row * stride)
         }
         let isPartial = try finish(feeder.isComplete, rows: reducer.row)
-        return DecodedImage(
+        let filled = Double(reducer.row) / Double(size.height)
+        var image = DecodedImage(
             planes: [reducer.finish(fill: hasAlpha ? 0 : 128)], model: .rgb,
             alpha: !hasAlpha ? .none : factor == 1 ? .straight : .premultiplied, isPartial: isPartial,
             samplesAreMeans: factor > 1)
+        image.filledHeight = filled
+        return image
     }
 
     /// The next piece of an image, or nil at its end; a broken one ends early when partial images are allowed.
@@ -244,10 +251,15 @@ private struct WebPFrameTable: ~Copyable {
     let count: Int
     let canvas: PixelSize
 
+    /// Whether the file ends before its container says so. The last frame may be cut then, and others missing.
+    let isCut: Bool
+
     /// nil when the container is broken.
-    init?(_ file: WebPChunk, allowPartial: Bool) {
-        guard let demuxer = cwebp_demuxer_create(file.data, file.count, allowPartial ? 1 : 0) else { return nil }
+    init?(_ file: WebPChunk) {
+        let whole = cwebp_demuxer_create(file.data, file.count, 0)
+        guard let demuxer = whole ?? cwebp_demuxer_create(file.data, file.count, 1) else { return nil }
         self.demuxer = demuxer
+        isCut = whole == nil
         count = Int(cwebp_demuxer_frame_count(demuxer))
         var (width, height): (Int32, Int32) = (0, 0)
         cwebp_demuxer_canvas(demuxer, &width, &height)
@@ -292,12 +304,12 @@ extension WebPDecoder.Context {
     func animationFrame(of file: WebPChunk) throws(ImageError) -> DecodedImage {
         let page = request.page
         try request.limits.checkFrame(page, input: name)
-        guard let table = WebPFrameTable(file, allowPartial: request.allowPartial) else {
+        guard let table = WebPFrameTable(file) else {
             throw .corrupt(input: name, reason: "the animation's frames are broken or missing")
         }
         try request.limits.checkWholeImage(table.canvas, input: name)
         guard page < table.count else {
-            if request.allowPartial, table.count == 0 { throw .truncated(input: name) }
+            if table.isCut { throw .truncated(input: name) }
             throw .invalidRequest(reason: "frame \(page) of an animation of \(table.count)")
         }
         let first = table.start(for: page)

@@ -67,6 +67,7 @@ package struct WorkerReply: Sendable {
         package var profile: Profile
         package var isPartial: Bool
         package var samplesAreMeans: Bool
+        package var filledHeight = 1.0
         package var region: PixelRect?
         /// The place of the ``JPEGRowIndex`` in the payload; no bytes for none.
         package var rows = (offset: 0, count: 0)
@@ -163,6 +164,7 @@ package struct WorkerReply: Sendable {
         wire.write(shape.alpha.rawValue)
         wire.write(shape.isPartial)
         wire.write(shape.samplesAreMeans)
+        wire.write(shape.filledHeight)
         wire.write(shape.region)
         wire.write(shape.rows.offset)
         wire.write(shape.rows.count)
@@ -190,6 +192,8 @@ package struct WorkerReply: Sendable {
         shape.alpha = wire.enumeration(DecodedImage.Alpha.self, or: .none)
         shape.isPartial = wire.bool()
         shape.samplesAreMeans = wire.bool()
+        shape.filledHeight = wire.double()
+        if !(0...1).contains(shape.filledHeight) { wire.invalidate() }
         shape.region = wire.rect()
         shape.rows = (wire.int(), wire.int())
         let kind = wire.int()
@@ -335,6 +339,7 @@ extension DecodedImage {
         self.init(
             planes: planes, model: shape.model, alpha: shape.alpha, colorProfile: profile, isPartial: shape.isPartial,
             samplesAreMeans: shape.samplesAreMeans)
+        filledHeight = shape.filledHeight
         region = shape.region
         if shape.rows.count != 0 {
             guard shape.rows.count <= JPEGRowIndex.mostBytes,

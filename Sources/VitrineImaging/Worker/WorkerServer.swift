@@ -249,6 +249,7 @@ package struct WorkerServer {
         var shape = WorkerReply.DecodedShape(
             planes: [], model: image.model, alpha: image.alpha, profile: .none, isPartial: image.isPartial,
             samplesAreMeans: image.samplesAreMeans)
+        shape.filledHeight = image.filledHeight
         shape.region = image.region
         func place(_ count: Int) throws(ImageError) -> Int {
             if let offset = room.take(count) { return offset }

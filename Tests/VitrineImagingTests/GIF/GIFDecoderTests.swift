@@ -1,7 +1,9 @@
 import Testing
+import VitrineCore
 import VitrineImaging
 
-/// Frames against digests of the same frames composed by Pillow 13.0 (Fixtures/GIF/make.py prints them).
+/// Frames against digests of the same frames composed by Pillow 13.0 (Fixtures/GIF/make.py prints them); those of
+/// `pillow-dispose_bgnd.gif` by Chromium 156, since Pillow clears to the background colour, which no browser does.
 struct GIFDecoderTests {
     static let fixtures: [(String, [Int: UInt64])] = [
         ("interlaced.gif", [0: 0x038833b435a9edbb]),
@@ -13,7 +15,7 @@ struct GIFDecoderTests {
     static let corpus: [(String, [Int: UInt64])] = [
         (
             "pillow-dispose_bgnd.gif",
-            [0: 0xe0769c9eb1ff9d4c, 1: 0xf2c5e1004dca8174, 2: 0x1eab8971cdbd65ae, 4: 0xa96d1f928e475fc2]
+            [0: 0xe0769c9eb1ff9d4c, 1: 0xf2c5e1004dca8174, 2: 0xbcef37ae1bbd65ae, 4: 0x8f0e4cebfb475fc2]
         ),
         ("pillow-hopper.gif", [0: 0x69c09d5f6f85074d]),
         (
@@ -47,6 +49,23 @@ struct GIFDecoderTests {
             #expect(GIFSamples.digest(decoded) == digest, "frame \(page)")
             #expect(!decoded.isPartial)
         }
+    }
+
+    /// Opaque frames whose disposal leaves a hole (`restore-first.gif`: the first frame restores the empty canvas;
+    /// `clear-later.gif`: the second is cleared).
+    @Test(arguments: [("restore-first.gif", 1, 3, 3), ("clear-later.gif", 2, 0, 0)])
+    func pixelsThatAreClearedOrRestoredAreTransparent(name: String, page: Int, x: Int, y: Int) throws {
+        let source = try ByteSource(.file(Fixture.path("GIF/" + name)))
+        let info = try ImageInfo(reading: source)
+        #expect(info.hasAlpha)
+        let frame = try GIFDecoder().decode(source, DecodeRequest(info: info, target: nil, page: page))
+        let at = (y * 4 + x) * 4
+        #expect(GIFSamples.rgba(frame)[at..<(at + 4)].elementsEqual([0, 0, 0, 0]))
+        let played = try GIFDecoder().frames(of: source, DecodeRequest(info: info, target: nil))
+        for _ in 0...page { #expect(try played.advance(CancellationToken())) }
+        #expect(GIFSamples.rgba(try played.samples(CancellationToken())) == GIFSamples.rgba(frame))
+        let first = try GIFDecoder().decode(source, DecodeRequest(info: info, target: nil))
+        #expect(stride(from: 3, to: 64, by: 4).allSatisfy { GIFSamples.rgba(first)[$0] == 255 })
     }
 
     @Test func meansOfBlocksAgreeWithTheFullPicture() throws {
@@ -85,6 +104,32 @@ struct GIFDecoderTests {
         let full = GIFSamples.rgba(
             try GIFDecoder().decode(whole, DecodeRequest(info: ImageInfo(reading: whole), target: nil)))
         #expect(GIFSamples.rgba(partial).prefix(4_000).elementsEqual(full.prefix(4_000)))
+    }
+
+    @Test func anInterlacedFrameThatIsCutShowsItsRowsInPlaceOfMissingOnes() throws {
+        let bytes = try Fixture.bytes("GIF/interlaced.gif")
+        let whole = ByteSource(bytes: bytes, name: "whole")
+        let info = try ImageInfo(reading: whole)
+        let full = GIFSamples.rgba(try GIFDecoder().decode(whole, DecodeRequest(info: info, target: nil)))
+        func row(_ samples: [UInt8], _ y: Int) -> ArraySlice<UInt8> { samples[(200 * y)..<(200 * y + 200)] }
+        var heights: Set<Double> = []
+        for count in stride(from: 100, to: bytes.count - 8, by: 16) {
+            let cut = ByteSource(bytes: Array(bytes.prefix(count)), name: "cut")
+            guard let info = try? ImageInfo(reading: cut),
+                let part = try? GIFDecoder().decode(cut, DecodeRequest(info: info, target: nil, allowPartial: true))
+            else { continue }
+            let samples = GIFSamples.rgba(part)
+            heights.insert(part.filledHeight)
+            for y in 0..<Int((part.filledHeight * 37).rounded()) {
+                // The row itself, or the last one above that is there: a multiple of 2, 4 or 8.
+                let sources = [y, y & ~1, y & ~3, y & ~7].map { row(full, $0) }
+                #expect(sources.contains(row(samples, y)), "row \(y) of \(count) bytes")
+                if y % 8 == 0 { #expect(row(samples, y) == row(full, y)) }
+            }
+        }
+        // Five rows of the first pass reach to the end.
+        let possible = [8, 16, 24, 32, 37].map { Double($0) / 37 }
+        #expect(heights.contains(1) && heights.count > 1 && heights.isSubset(of: possible))
     }
 
     @Test func refusesFramesThatAreNotThere() throws {

@@ -68,8 +68,11 @@ import VitrineImaging
         #expect(2...9 ~= pictures.count)
         let whole = JPEG.samples(try BlockMeanDecoder().decode(JPEG.fixture("optimized"), at: .quarter).planes[0])
         var lastEqual = 0
+        var filled = 0.0
         for picture in pictures {
             #expect(picture.image.isPartial)
+            #expect(picture.image.filledHeight > filled && picture.image.filledHeight < 1)
+            filled = picture.image.filledHeight
             let samples = JPEG.samples(picture.image.planes[0])
             let equal = zip(samples, whole).prefix { $0 == $1 }.count
             #expect(equal > lastEqual)

@@ -68,6 +68,26 @@ import VitrineImaging
         #expect(best < 6, "\(best)")
     }
 
+    @Test func rowsThatHaveNotArrivedAreNotDrawn() async throws {
+        let bytes = try Samples.bytes("lake.jpg")
+        let whole = try await ImageDecoder().image(from: .bytes(bytes), at: .fit(300))
+        var heights: [Int] = []
+        for try await arriving in ImageDecoder().images(arrivingIn: Chunks(bytes: bytes, size: 4000), at: .fit(300)) {
+            guard arriving.stage == .partial else { continue }
+            let image = arriving.image
+            let drawn = (0..<image.height).prefix { image[0, $0].alpha == 255 }.count
+            #expect((drawn..<image.height).allSatisfy { y in (0..<image.width).allSatisfy { image[$0, y] == .clear } })
+            // What is drawn is the picture down to its last row: nothing below has been mixed in.
+            for y in 0..<drawn {
+                for x in 0..<image.width where abs(Int(image[x, y].green) - Int(whole[x, y].green)) > 48 {
+                    Issue.record("\(x), \(y) of \(drawn): \(image[x, y]) for \(whole[x, y])")
+                }
+            }
+            heights.append(drawn)
+        }
+        #expect(heights.count > 2 && heights == heights.sorted() && heights.allSatisfy { 0 < $0 && $0 < whole.height })
+    }
+
     @Test func whatTheBytesThrowIsThrown() async throws {
         struct Broken: Error {}
         let chunks = AsyncThrowingStream<[UInt8], any Error> { continuation in

@@ -71,6 +71,40 @@ struct DecodedImageRendererTests {
         #expect(pixel.alpha == 128 && abs(Int(pixel.green) - Int(levels[64])) <= 2)
     }
 
+    @Test func rowsWithoutSamplesAreTransparent() throws {
+        // Rows below the twenty-fourth hold rubbish that must not reach the picture, nor the rows above.
+        var image = DecodedImage(
+            planes: [makePlane(40, 40, 3) { x, y, c in y < 24 ? UInt8(6 * x + c) : 255 }], model: .rgb)
+        image.filledHeight = 24.0 / 40
+        let whole = DecodedImage(planes: [makePlane(40, 24, 3) { x, _, c in UInt8(6 * x + c) }], model: .rgb)
+        for (size, rows) in [(PixelSize(40), 24), (PixelSize(20), 12), (PixelSize(13), 7)] {
+            let shown = try render(image, size)
+            #expect(shown.size == size && shown.alpha == .premultiplied)
+            let expected = try render(whole, PixelSize(width: size.width, height: rows))
+            for y in 0..<size.height {
+                for x in 0..<size.width {
+                    guard y < rows else {
+                        #expect(shown[x, y] == .clear)
+                        continue
+                    }
+                    #expect(shown[x, y].alpha == 255)
+                    #expect(abs(Int(shown[x, y].green) - Int(expected[x, min(y, rows - 1)].green)) <= 1, "\(x), \(y)")
+                }
+            }
+        }
+        let turned = try render(image, PixelSize(40), .down)
+        #expect(turned[0, 0] == .clear && turned[39, 39].alpha == 255 && turned[39, 17].alpha == 255)
+        let lower = try render(
+            image, PixelSize(width: 40, height: 20), region: UnitRect(x: 0, y: 0.5, width: 1, height: 0.5))
+        #expect(lower[7, 3] == (try render(whole, PixelSize(width: 40, height: 24)))[7, 23])
+        #expect(lower[7, 4] == .clear)
+        let missing = try render(
+            image, PixelSize(width: 40, height: 10), region: UnitRect(x: 0, y: 0.75, width: 1, height: 0.25))
+        #expect((0..<10).allSatisfy { y in (0..<40).allSatisfy { missing[$0, y] == .clear } })
+        image.filledHeight = 1
+        #expect(try render(image, PixelSize(40)).alpha == .opaque)
+    }
+
     @Test func videoRangesReachBlackAndWhite() throws {
         for matrix in [DecodedImage.Matrix.bt601, .bt709, .bt2020] {
             for (luma, level) in [(16, 0), (235, 255), (0, 0), (255, 255)] as [(UInt8, UInt8)] {

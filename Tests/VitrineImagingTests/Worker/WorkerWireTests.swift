@@ -51,6 +51,24 @@ import VitrineImaging
         }
     }
 
+    @Test func theHeightThatIsFilledSurvivesTheJourney() throws {
+        let plane = PixelPlane(width: 10, height: 10, channels: 3, storage: PixelStorage(zeroedByteCount: 300))
+        var shape = WorkerReply.DecodedShape(
+            planes: [WorkerReply.Plane(plane, bytesPerRow: plane.bytesPerRow, offset: 0)], model: .rgb,
+            alpha: .none, profile: .none, isPartial: true)
+        shape.filledHeight = 0.3
+        let reply = try #require(WorkerReply(WorkerReply(id: 1, outcome: .decoded(shape), memory: 0).encoded()))
+        guard case .decoded(let back) = reply.outcome else {
+            Issue.record("the reply is of another kind")
+            return
+        }
+        #expect(back.filledHeight == 0.3)
+        for wrong in [-0.1, 1.1, .nan, .infinity] {
+            shape.filledHeight = wrong
+            #expect(WorkerReply(WorkerReply(id: 1, outcome: .decoded(shape), memory: 0).encoded()) == nil)
+        }
+    }
+
     @Test func rectanglesOfNegativeNumbersAreRefused() {
         var writer = WireWriter()
         writer.write(PixelRect(x: -1, y: 0, width: 5, height: 5))
