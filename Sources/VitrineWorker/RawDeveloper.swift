@@ -22,7 +22,7 @@ struct RawDeveloper: DocumentRendering {
         let isHalf = request.target.map { 2 * $0.width <= Int(width) && 2 * $0.height <= Int(height) } ?? false
         var picture = craw_picture()
         let status = bytes.withUnsafeBufferPointer {
-            craw_develop($0.baseAddress, $0.count, isHalf, Int64(request.limits.maximumPixels), &picture)
+            craw_develop($0.baseAddress, $0.count, isHalf, Int64(Self.maximumPixels(request.limits)), &picture)
         }
         if let error = Self.error(status, source.name, request.limits) { throw error }
         guard let pixels = picture.pixels else { throw .corrupt(input: source.name, reason: "its samples cannot be developed") }
@@ -45,6 +45,11 @@ struct RawDeveloper: DocumentRendering {
         return try source.allBytes()
     }
 
+    /// LibRaw keeps the whole picture.
+    private static func maximumPixels(_ limits: ImageLimits) -> Int {
+        min(limits.maximumPixels, limits.maximumResultPixels)
+    }
+
     private static func error(_ status: craw_status, _ name: String, _ limits: ImageLimits) -> ImageError? {
         switch status {
         case CRAW_OK: nil
@@ -52,7 +57,8 @@ struct RawDeveloper: DocumentRendering {
         case CRAW_UNSUPPORTED: .unsupported(input: name, reason: "no preview, and its camera is unknown")
         case CRAW_TRUNCATED: .truncated(input: name)
         case CRAW_PIXELS:
-            .limitExceeded(input: name, limit: .pixels, actual: limits.maximumPixels + 1, allowed: limits.maximumPixels)
+            .limitExceeded(
+                input: name, limit: .pixels, actual: maximumPixels(limits) + 1, allowed: maximumPixels(limits))
         case CRAW_MEMORY: .limitExceeded(input: name, limit: .memory, actual: 0, allowed: 0)
         default: .corrupt(input: name, reason: "its samples cannot be developed")
         }

@@ -27,6 +27,20 @@ import VitrineImaging
         #expect(scratch.contents.count == inputs.count)
     }
 
+    @Test(arguments: [
+        (["--max-pixels", "1000000"], "too many pixels: 2160000, and the limit is 1000000; --max-pixels raises it"),
+        (["--max-bytes", "10k"], "the limit is 10000; --max-bytes raises it"),
+    ])
+    func limitsAreNamedWithTheOptionThatRaisesThem(_ words: [String], _ reason: String) async throws {
+        let scratch = try Scratch()
+        let command = ["thumbnail", Samples.path("lake.jpg"), "--no-cache", "-o", scratch.file("out.png").path]
+        let refused = try await Tool.run(command + words)
+        #expect(refused.status == 1 && refused.errors.contains(reason), "\(refused.errors)")
+        let raised = try await Tool.run(command + [words[0], "9999999"])
+        #expect(raised.status == 0, "\(raised.errors)")
+        #expect(try size(of: scratch.file("out.png")).longestSide == 256)
+    }
+
     @Test func allEightOrientationsGiveTheSameUprightPicture() async throws {
         let scratch = try Scratch()
         let inputs = (1...8).map { Samples.path("orientation-\($0).jpg") }

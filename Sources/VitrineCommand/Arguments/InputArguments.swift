@@ -1,4 +1,5 @@
 import ArgumentParser
+import VitrineCore
 import VitrineImaging
 import VitrineNetwork
 import VitrinePipeline
@@ -126,7 +127,7 @@ struct PartOptions: ParsableArguments {
     }
 }
 
-/// The option for decoding in helper processes, for all commands that decode.
+/// The options for decoding in helper processes and for the limits of it, for all commands that decode.
 struct IsolationOption: ParsableArguments {
     @Flag(help: "Decode all formats in sandboxed helper processes, not only the less trusted ones.")
     var isolate = false
@@ -134,9 +135,39 @@ struct IsolationOption: ParsableArguments {
     @Flag(help: "Develop raw files without a preview by LibRaw, in a helper process. Takes seconds for each.")
     var developRaw = false
 
-    /// Sets the default of the whole process, so that no decoder needs the option.
+    @Option(help: ArgumentHelp(
+        "The most pixels of a picture. (default: 210 million; 64 million where a decoder needs the whole picture)",
+        valueName: "count"))
+    var maxPixels: Int?
+
+    @Option(help: ArgumentHelp(
+        "The most bytes of a picture's file: 300MB, 2GiB. (default: 100 MiB)", valueName: "size"))
+    var maxBytes: ByteCountArgument?
+
+    /// Sets the defaults of the whole process, so that no decoder needs the options.
     func validate() throws {
         if isolate { Isolation.standard = .always }
         if developRaw { ImageDecoder.developsRawFiles = true }
+        var limits = ImageLimits.standard
+        if let maxPixels {
+            guard maxPixels > 0 else { throw ValidationError("--max-pixels takes a number above 0.") }
+            limits.allow(pixels: maxPixels)
+        }
+        if let maxBytes {
+            guard maxBytes.size.bytes > 0 else { throw ValidationError("--max-bytes takes a size above 0.") }
+            limits.maximumInputBytes = maxBytes.size.bytes
+        }
+        CommandLimits.current = limits
+    }
+}
+
+/// The limits of all pictures that the command reads.
+enum CommandLimits {
+    private static let chosen = Locked(ImageLimits.standard)
+
+    /// The standard limits, with those that the options change.
+    static var current: ImageLimits {
+        get { chosen.withLock { $0 } }
+        set { chosen.withLock { $0 = newValue } }
     }
 }

@@ -92,7 +92,8 @@ struct FetchJob: Sendable {
         let wanted = format.outputFormat(quality: OutputFormat.defaultQuality)
         let resizer = ImageResizer(size: size, mode: .aspectFit, allowsUpscaling: false)
         do {
-            let image = try await ImageDecoder().image(from: .bytes(bytes, name: item.name), at: resizer)
+            let image = try await ImageDecoder(limits: CommandLimits.current).image(
+                from: .bytes(bytes, name: item.name), at: resizer)
             return try await BlockingExecutor.shared.run { () throws(ImageError) in try image.encoded(as: wanted) }
         } catch {
             throw .invalidData(key: CacheKey(item.name), underlying: error)

@@ -134,7 +134,7 @@ struct ContactSheetCommand: AsyncParsableCommand {
         guard case .input(let input) = item.content else { return "" }
         switch kind {
         case .image(let format)?:
-            let info = try await ImageDecoder().info(of: input)
+            let info = try await ImageDecoder(limits: CommandLimits.current).info(of: input)
             let frame = info.frameCount > 1 && options.page > 1 ? " #\(options.page)" : ""
             return "\(info.size) \(format.rawValue)\(frame)"
         case .pdf?: return "pdf, page \(options.page)"

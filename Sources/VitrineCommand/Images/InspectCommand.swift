@@ -65,13 +65,13 @@ private struct InspectReport: Sendable, Encodable {
         do {
             let input = try InputArgument.read(word)
             switch try FileKind(of: input, readsText: true) {
-            case .pdf?: document = try PDFDocument(input, password: password).info(pages: 1...1)
+            case .pdf?: document = try PDFDocument(input, password: password).info(pages: 1...1, limits: CommandLimits.current)
             case .media?:
-                film = try VideoFrameSource(input, at: .poster).info()
+                film = try VideoFrameSource(input, at: .poster).info(limits: CommandLimits.current)
             case .font?: drawn = "font"
             case .text?: drawn = "text"
             case .image?, nil:
-                info = try ImageInfo(of: input)
+                info = try ImageInfo(of: input, limits: CommandLimits.current)
                 if info?.format == .svg { notes = Self.notes(of: input) }
             }
         } catch {
@@ -82,7 +82,7 @@ private struct InspectReport: Sendable, Encodable {
     /// The parts that are left out when a drawing is drawn, or the reason why it is not drawn.
     private static func notes(of drawing: ImageInput) -> [String] {
         do throws(ImageError) {
-            let leftOut = try SVGDrawing(ByteSource(drawing), .standard).leftOut
+            let leftOut = try SVGDrawing(ByteSource(drawing), CommandLimits.current).leftOut
             return leftOut.isEmpty ? [] : ["drawn without " + leftOut.joined(separator: ", ")]
         } catch {
             return ["not drawn: \(error.reason)"]

@@ -144,6 +144,7 @@ private struct PrecacheJob: Sendable {
         configuration.usesMemoryCache = false
         configuration.usesDiskCache = desktop == nil
         configuration.memoryPressure = nil
+        configuration.limits = CommandLimits.current
         service = ImagePipeline(configuration)
     }
 
@@ -219,7 +220,10 @@ private struct PrecacheJob: Sendable {
             do {
                 let isDrawing = kind == .pdf || kind == .image(.svg)
                 let images = try source.images(
-                    missing.map { RenderRequest(size: PixelSize($0.side), allowsUpscaling: isDrawing) })
+                    missing.map {
+                        RenderRequest(
+                            size: PixelSize($0.side), allowsUpscaling: isDrawing, limits: CommandLimits.current)
+                    })
                 let details = DesktopThumbnailCache.Details(of: source)
                 for (image, size) in zip(images, missing) {
                     try desktop.store(image, of: original, size: size, details: details)

@@ -73,7 +73,8 @@ struct ShowCommand: AsyncParsableCommand {
                 case .blocks: .halfBlocks
                 }
             let box = size ?? TerminalSize.pixels(for: method)
-            let request = RenderRequest(size: box.box, allowsUpscaling: size != nil)
+            let request = RenderRequest(
+                size: box.box, allowsUpscaling: size != nil, limits: CommandLimits.current)
             var options = SourceDetector.Options(page: page ?? 1, moment: time?.moment ?? .poster)
             options.readsText = true
             let item = try InputItem(word: input)
@@ -97,7 +98,8 @@ struct ShowCommand: AsyncParsableCommand {
             return false
         }
         let box = size ?? TerminalSize.pixels(for: picture.mode, reserved: TerminalPlayback.rowsBelow)
-        let request = RenderRequest(size: box.box, allowsUpscaling: size != nil)
+        let request = RenderRequest(
+            size: box.box, allowsUpscaling: size != nil, limits: CommandLimits.current)
         return try await BlockingExecutor.shared.run {
             Result {
                 guard let animation = try moving.animation(request, processors: []),

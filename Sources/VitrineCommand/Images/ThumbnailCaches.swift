@@ -28,6 +28,7 @@ struct CacheOptions: ParsableArguments {
         // Each entry is read once, and the pages of many would stay.
         configuration.mapsDiskCache = false
         configuration.memoryPressure = nil
+        configuration.limits = CommandLimits.current
         if desktop { configuration.externalThumbnails = RecordedThumbnails(DesktopThumbnails()) }
         return ImagePipeline(configuration)
     }

@@ -138,7 +138,7 @@ struct ThumbnailJob: Sendable {
         if case .bytes(let bytes, _) = input { report.inputBytes = bytes.count }
         switch kind {
         case .image?:
-            let info = try await ImageDecoder().info(of: input)
+            let info = try await ImageDecoder(limits: CommandLimits.current).info(of: input)
             report.inputSize = info.size
             if info.frameCount > 1 { report.page = options.page }
         case .pdf?: report.page = options.page

@@ -98,7 +98,7 @@ struct InputItem: Sendable {
         case .input(let input):
             guard let kind = try FileKind(of: input, readsText: options.readsText) else {
                 // Throws the exact reason, for example that the file is empty.
-                _ = try ImageInfo(of: input)
+                _ = try ImageInfo(of: input, limits: CommandLimits.current)
                 throw ImageError.notAnImage(input: name)
             }
             return (SourceDetector.source(for: input, of: kind, options), kind)
@@ -149,7 +149,7 @@ struct InputFailure: Error, Sendable {
 /// another stream at the path is read to its end.
 enum InputArgument {
     static func read(_ word: String) throws -> ImageInput {
-        let limit = ImageLimits.standard.maximumInputBytes
+        let limit = CommandLimits.current.maximumInputBytes
         guard word != "-" else {
             return .bytes(try StandardStream.readInput(limit: limit), name: "standard input")
         }

@@ -91,13 +91,28 @@ enum Diagnostics {
     /// Returns an error as input and reason, for a line `input: reason`.
     static func describe(_ error: any Error) -> (input: String?, reason: String) {
         switch error {
-        case let error as ImageError: (error.input, tidied(error.reason))
-        case let error as ImagePipelineError: (error.source, tidied(error.reason))
+        case let error as ImageError: (error.input, tidied(error.reason) + advice(error))
+        case let error as ImagePipelineError: (error.source, tidied(error.reason) + advice(error))
         case let error as NetworkError: (error.url, error.reason)
         case let failure as InputFailure: (failure.name, failure.reason)
         case let error as FileError: (error.path, error.cause)
         case is CancellationError: (nil, "cancelled")
         default: (nil, String(describing: error))
+        }
+    }
+
+    /// The option that raises the limit which an error names; empty for other errors.
+    private static func advice(_ error: any Error) -> String {
+        let limit: ImageLimits.Kind? =
+            switch error {
+            case ImageError.limitExceeded(_, let limit, _, _): limit
+            case ImagePipelineError.limitExceeded(_, let limit, _, _): limit
+            default: nil
+            }
+        switch limit {
+        case .pixels: return "; --max-pixels raises it"
+        case .inputBytes: return "; --max-bytes raises it"
+        default: return ""
         }
     }
 

@@ -50,6 +50,8 @@ struct StoreSelection: ParsableArguments {
     }
 
     func imageStore(_ configuration: ImageStore.Configuration = .init()) -> ImageStore {
+        var configuration = configuration
+        configuration.limits = CommandLimits.current
         if let root { return ImageStore(.root(root), path: [], configuration: configuration) }
         return ImageStore(caches ? .caches : .documents, configuration: configuration)
     }

@@ -136,10 +136,12 @@ package struct DecoderRegistry: Sendable {
 
     /// Calls each decoder in turn until one does not throw ``ImageError/unsupported(input:reason:)``.
     ///
-    /// - Throws: The error of the last decoder that was called.
+    /// - Throws: The error of the last decoder that was called, or ``ImageError/limitExceeded(input:limit:actual:allowed:)``
+    ///   if decoders would keep more pixels than the limits allow.
     package static func decode(
         _ source: ByteSource, _ request: DecodeRequest, with decoders: [any ImageDecoding]
     ) throws(ImageError) -> DecodedImage {
+        try request.checkKeptPixels(input: source.name)
         var refusal = ImageError.unsupported(
             input: source.name, reason: "this build has no decoder for \(request.info.format)")
         for decoder in decoders {

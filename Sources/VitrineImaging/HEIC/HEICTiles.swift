@@ -70,7 +70,9 @@ package struct HEICTiles: Sendable {
         guard let item = container.items[id], let size = container.size(of: item), !size.isEmpty else {
             throw Self.refusal(container, "an item without a size")
         }
-        guard size.longestSide <= limits.maximumSide, size.pixelCount <= limits.maximumWholeImagePixels else {
+        // A grid is never in memory as a whole.
+        let mostPixels = item.type == "grid" ? limits.maximumPixels : limits.maximumWholeImagePixels
+        guard size.longestSide <= limits.maximumSide, size.pixelCount <= mostPixels else {
             throw Self.refusal(container, "a picture beyond the limits")
         }
         guard !container.hasAlpha(id) else { throw Self.refusal(container, "an alpha channel") }

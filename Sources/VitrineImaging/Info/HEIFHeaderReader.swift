@@ -22,8 +22,9 @@ package enum HEIFHeaderReader: HeaderReading {
         header.info.colorModel = .yCbCr
         let presentation = container.presentation(of: item, size)
         header.info.orientation = presentation.orientation
-        // A decoder needs the whole picture for any part of it, so that the limits are to see it.
-        if container.movie == nil, size.pixelCount <= limits.maximumWholeImagePixels, size.longestSide <= limits.maximumSide {
+        // A decoder may need the whole picture for any part of it, so that the limits are to see it.
+        let mostPixels = max(limits.maximumWholeImagePixels, format == .heic ? limits.maximumPixels : 0)
+        if container.movie == nil, size.pixelCount <= mostPixels, size.longestSide <= limits.maximumSide {
             header.info.storedSize = presentation.shown.size
         }
         for box in container.boxes(of: item) { take(reader, box, limits, &header) }

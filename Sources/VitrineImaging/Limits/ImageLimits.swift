@@ -13,7 +13,7 @@ public struct ImageLimits: Sendable, Hashable {
     public enum Kind: Sendable, Hashable, CaseIterable {
         /// ``ImageLimits/maximumInputBytes``.
         case inputBytes
-        /// ``ImageLimits/maximumPixels`` or its variants for interlaced and whole pictures.
+        /// ``ImageLimits/maximumPixels`` or its variants for results and for interlaced and whole pictures.
         case pixels
         /// ``ImageLimits/maximumSide``.
         case side
@@ -32,10 +32,15 @@ public struct ImageLimits: Sendable, Hashable {
 
     /// Bytes of the input. Default 100 MB.
     public var maximumInputBytes = 100 << 20
-    /// Pixels of a picture whose decoder streams or scales: JPEG, non-interlaced PNG, TIFF, BMP and Photoshop, for
-    /// example. Default 110 million, above the largest sensors of cameras (102 million) and of most phones (108
-    /// million).
-    public var maximumPixels = 110_000_000
+    /// Pixels of a picture whose decoder streams or scales: JPEG, non-interlaced PNG, TIFF, tiled HEIC, opaque lossy
+    /// WebP, and JPEG XL at small sizes. Default 210 million, above the largest sensors of cameras (151 million) and
+    /// phones (201 million).
+    ///
+    /// Pictures above ``maximumResultPixels`` are decoded at smaller sizes only.
+    public var maximumPixels = 210_000_000
+    /// Pixels that are in memory at once: those of a result, and those that a decoder keeps for it. Default 110
+    /// million, which take 440 MB. Results of a given size are bounded by ``maximumOutputSide`` as well.
+    public var maximumResultPixels = 110_000_000
     /// Pixels of an interlaced PNG, which needs all of them at once. Default 40 million.
     package var maximumInterlacedPixels = 40_000_000
     /// Pixels of a format whose decoder needs the whole picture (HEIC, AVIF, JPEG XL, WebP, JPEG 2000, GIF). Default 64
@@ -69,6 +74,15 @@ public struct ImageLimits: Sendable, Hashable {
 }
 
 extension ImageLimits {
+    /// Bounds the pixels of every kind of picture and of results by one number, and allows a worker the memory for it.
+    package mutating func allow(pixels: Int) {
+        (maximumPixels, maximumResultPixels) = (pixels, pixels)
+        (maximumInterlacedPixels, maximumWholeImagePixels) = (pixels, pixels)
+        // Samples of 16 bits, and the picture made of them.
+        let (bytes, overflow) = pixels.multipliedReportingOverflow(by: 12)
+        maximumWorkerMemory = max(maximumWorkerMemory, overflow ? .max : bytes)
+    }
+
     /// Rejects a picture whose header exceeds these limits. Call it before any pixel is decoded.
     ///
     /// The bound on pixels depends on the format's decoder: see ``maximumPixels``, ``maximumInterlacedPixels`` and
@@ -106,8 +120,13 @@ extension ImageLimits {
         switch info.format {
         case .svg: nil
         case .png where info.isProgressive: min(maximumInterlacedPixels, maximumPixels)
-        case .jpeg, .png, .tiff, .bmp, .ico: maximumPixels
-        case let format where format.holdsPictures || format.isRaster: maximumPixels
+        case .jpeg, .png, .tiff: maximumPixels
+        // What their decoders keep is bounded where it is known: by the variety and by the size of the result.
+        case .heic, .jxl, .webp: max(maximumPixels, maximumWholeImagePixels)
+        case let format where format.holdsPictures: maximumPixels
+        // Their decoders average whole blocks, and keep every pixel of a picture that is reduced by less than two.
+        case let format where format.isRaster || format == .bmp || format == .ico:
+            min(maximumPixels, maximumResultPixels)
         // Registered decoders deliver the whole image, too.
         default: maximumWholeImagePixels
         }
@@ -116,6 +135,22 @@ extension ImageLimits {
     /// Throws ``ImageError/limitExceeded(input:limit:actual:allowed:)`` for more than is allowed.
     func require(_ actual: Int, _ kind: Kind, _ allowed: Int, _ input: String) throws(ImageError) {
         if actual > allowed { throw .limitExceeded(input: input, limit: kind, actual: actual, allowed: allowed) }
+    }
+}
+
+extension DecodeRequest {
+    /// Rejects a picture of which a decoder would keep more pixels than the limits allow.
+    ///
+    /// A JPEG that is scaled row by row is never kept, and others are reduced by their library; other decoders average
+    /// whole blocks.
+    ///
+    /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)``.
+    func checkKeptPixels(input: String) throws(ImageError) {
+        let isJPEG = info.format == .jpeg
+        guard info.format != .svg, !(isJPEG && allowsScaling) else { return }
+        let side = isJPEG ? max(1, Int(reduction)) : blockSide(for: info.storedSize)
+        let kept = (region?.size ?? info.storedSize).pixelCount / side / side
+        try limits.require(kept, .pixels, limits.maximumResultPixels, input)
     }
 }
 

@@ -117,7 +117,12 @@ extension WebPDecoder {
             case CWEBP_MORE: throw .truncated(input: name)
             default: throw .corrupt(input: name, reason: "the WebP header is broken")
             }
-            try request.limits.checkWholeImage(
+            // The rows of an opaque lossy image are averaged and returned to the system while it is decoded.
+            var limits = request.limits
+            if features.has_alpha == 0, features.is_lossless == 0, features.has_animation == 0 {
+                limits.maximumWholeImagePixels = max(limits.maximumWholeImagePixels, limits.maximumPixels)
+            }
+            try limits.checkWholeImage(
                 PixelSize(width: Int(features.width), height: Int(features.height)), input: name)
             return features
         }

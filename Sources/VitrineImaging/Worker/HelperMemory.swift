@@ -87,7 +87,8 @@ package final class HelperMemory: Sendable {
         // A page holds 4,096 bytes or a multiple of it on every system.
         func pages(_ count: Int) -> Int { count & ~0xFFFF }
         let wanted = min(max(limits.maximumWorkerMemory, Self.minimumPart), 1 << 44)
-        let pixels = max(0, min(limits.maximumPixels, WorkerProtocol.memorySize / Image.bytesPerPixel))
+        let wantedPixels = min(limits.maximumPixels, limits.maximumResultPixels)
+        let pixels = max(0, min(wantedPixels, WorkerProtocol.memorySize / Image.bytesPerPixel))
         let shared = min(pixels * Image.bytesPerPixel + Self.minimumPart, WorkerProtocol.memorySize)
         let total = total
         if wanted + shared <= total { return Share(privateBytes: pages(wanted), sharedBytes: pages(shared)) }

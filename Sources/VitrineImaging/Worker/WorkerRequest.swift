@@ -146,6 +146,7 @@ package struct WorkerRequest: WorkerMessage {
     static func write(_ limits: ImageLimits, to wire: inout WireWriter) {
         wire.write(limits.maximumInputBytes)
         wire.write(limits.maximumPixels)
+        wire.write(limits.maximumResultPixels)
         wire.write(limits.maximumInterlacedPixels)
         wire.write(limits.maximumWholeImagePixels)
         wire.write(limits.maximumCoefficientBytes)
@@ -162,6 +163,7 @@ package struct WorkerRequest: WorkerMessage {
         var limits = ImageLimits()
         limits.maximumInputBytes = wire.int()
         limits.maximumPixels = wire.int()
+        limits.maximumResultPixels = wire.int()
         limits.maximumInterlacedPixels = wire.int()
         limits.maximumWholeImagePixels = wire.int()
         limits.maximumCoefficientBytes = wire.int()

@@ -11,6 +11,7 @@ import VitrineImaging
         var limits = ImageLimits()
         limits.maximumFrames = 77
         limits.deadline = 2.25
+        (limits.maximumPixels, limits.maximumResultPixels) = (5, 6)
         var request = WorkerRequest(id: 9, operation: .decode, info: info, limits: limits)
         request.target = PixelSize(width: 200, height: 150)
         request.page = 2

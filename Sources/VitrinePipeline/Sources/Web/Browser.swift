@@ -151,7 +151,8 @@ struct Browser {
         let session = BrowserSession(
             process: process, name: name, access: access, proxy: proxy, deadline: deadline, cancellation: cancellation,
             memory: BrowserMemory(group: process.identifier, limit: maximumMemory),
-            maximumReply: limits.maximumInputBytes / 3 * 4 + 4_096, maximumPixels: limits.maximumPixels)
+            maximumReply: limits.maximumInputBytes / 3 * 4 + 4_096,
+            maximumPixels: min(limits.maximumPixels, limits.maximumResultPixels))
         return try session.screenshot(of: url, page)
     }
     #endif
