@@ -42,6 +42,14 @@ extension KeyValueStore {
         }
     }
 
+    /// Returns the keys of the values in a group, sorted by their bytes.
+    ///
+    /// - Parameter group: The group. Default: `standard`. Groups inside it are not included.
+    public func keys(in group: GroupPath = .standard) async throws(StoreError) -> [String] {
+        let blocking = blocking
+        return try await BlockingExecutor.shared.run { () throws(StoreError) in try blocking.keys(in: group) }
+    }
+
     /// Returns the number of values in a group and the groups inside it, or in the whole store for nil.
     public func count(in group: GroupPath? = nil) async throws(StoreError) -> Int {
         let blocking = blocking
@@ -93,6 +101,17 @@ extension KeyValueStore {
                 last = end
             }
             try forEachGroup(below: path, session) { body(.group($0)) }
+        }
+
+        /// Returns the keys of the values in a group, like ``KeyValueStore/keys(in:)``.
+        public func keys(in group: GroupPath = .standard) throws(StoreError) -> [String] {
+            var keys: [String] = []
+            try forEachChild(of: group) { child in
+                guard case .item(let key) = child else { return false }
+                keys.append(key)
+                return true
+            }
+            return keys
         }
 
         /// Returns the number and size of the values in a group, or in the whole store for nil.

@@ -43,6 +43,18 @@ import VitrineStores
         }
     }
 
+    @Test func keysOfAGroupAreListed() async throws {
+        for number in [2, 1] { store.set(number, forKey: "k\(number)", in: "a") }
+        store.set(3, forKey: "inner", in: "a.b")
+        store.set(4, forKey: "\u{E9}")
+        store.set(5, forKey: "z")
+        #expect(try await store.keys(in: "a") == ["k1", "k2"])
+        #expect(try await store.keys() == ["z", "\u{E9}"])
+        #expect(try await store.keys(in: "unknown") == [])
+        for number in 0..<600 { store.set(number, forKey: "\(1000 + number)", in: "many") }
+        #expect(try store.blocking.keys(in: "many") == (1000..<1600).map { "\($0)" })
+    }
+
     @Test func removingAGroupRemovesWhatIsBelow() async throws {
         for group: GroupPath in ["a", "a.b", "a.b.c", "ab", "b.a", .standard] { store.set(1, forKey: "k", in: group) }
         store.removeGroup("a")
