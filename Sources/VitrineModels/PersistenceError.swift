@@ -16,7 +16,7 @@ public enum PersistenceError: Error, Sendable, Equatable {
     case damaged
     /// The format of the bytes is of a later release of Vitrine.
     case unsupportedFormat(Int)
-    /// The value is nested deeper than this number of levels.
+    /// Structs and enums are nested deeper than this number of levels. Links between objects do not count.
     case tooDeep(limit: Int)
 
     // MARK: Types
@@ -27,6 +27,8 @@ public enum PersistenceError: Error, Sendable, Equatable {
     case unregisteredType(String)
     /// Two types have this name.
     case duplicateName(String)
+    /// The earlier names of a type's properties do not tell where a stored value belongs, for this reason.
+    case ambiguousNames(type: String, reason: String)
     /// A value has another type than expected. The path leads from the outermost object to the value.
     case typeMismatch(path: String, expected: String, found: String)
     /// A property has no stored value and no default value, and is not optional.
@@ -78,6 +80,7 @@ extension PersistenceError {
         case .unknownSchema: "unknown-schema"
         case .unregisteredType: "unregistered-type"
         case .duplicateName: "duplicate-name"
+        case .ambiguousNames: "ambiguous-names"
         case .typeMismatch: "type-mismatch"
         case .missingValue: "missing-value"
         case .cycleThroughRequiredProperty: "required-cycle"
@@ -100,10 +103,11 @@ extension PersistenceError {
         switch self {
         case .truncated, .malformed, .foreign, .damaged, .database, .file, .invalidName, .notAStore, .sealing: nil
         case .unsupportedFormat, .newerThanCode: "Use the newer version of the program."
-        case .tooDeep: "Keep long chains of objects in an array."
+        case .tooDeep: "Use classes for values that are nested so deep, or raise the limit of the coder."
         case .unknownSchema: "Add the schema to the registry, or open the store that contains it."
         case .unregisteredType(let name): "Register \(name), or migrate its data to another type."
         case .duplicateName(let name): "Give one of the types named \(name) another persistent name."
+        case .ambiguousNames: "Rename the properties in a migration step."
         case .typeMismatch, .missingValue: "Add a migration step, a default value or an optional type."
         case .cycleThroughRequiredProperty: "Make one property of the cycle optional or weak."
         case .changedWithoutVersion(let type, let version, _):
@@ -146,6 +150,7 @@ extension PersistenceError: CustomStringConvertible {
             "The schema \(Schema.name(of: fingerprint)) of the value is unknown."
         case .unregisteredType(let name): "The type \(name) is not registered."
         case .duplicateName(let name): "Two types are named \(name)."
+        case .ambiguousNames(let type, let reason): "The earlier names in \(type) are ambiguous: \(reason)."
         case .typeMismatch(let path, let expected, let found): "\(path) should be \(expected) and is \(found)."
         case .missingValue(let path): "\(path) has no stored value and no default value."
         case .cycleThroughRequiredProperty(let type):

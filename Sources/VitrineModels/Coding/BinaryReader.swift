@@ -4,7 +4,7 @@
 /// example.
 ///
 /// The bytes are not trusted. Reading arbitrary bytes ends in a value or in an error, and allocates at most a small
-/// multiple of their number.
+/// multiple of their number. While linked objects are read, each of them takes some hundred bytes of stack as well.
 public struct BinaryReader: ~Copyable {
     // Points into memory of the caller, which outlives the reader.
     @usableFromInline let start: UnsafeRawPointer
@@ -12,7 +12,9 @@ public struct BinaryReader: ~Copyable {
     @usableFromInline let end: UnsafeRawPointer
     let registry: TypeRegistry
     private let depthLimit: Int
+    /// The structs and enums that the innermost object can still nest.
     @usableFromInline var levels: Int
+    private var nesting: Nesting
 
     private var objects: [AnyObject?] = []
     /// The numbers of objects whose initializers have not registered them yet, innermost last.
@@ -26,6 +28,14 @@ public struct BinaryReader: ~Copyable {
         self.registry = registry
         self.depthLimit = depthLimit
         levels = depthLimit
+        nesting = Nesting(limit: depthLimit)
+    }
+
+    /// Creates a reader of bytes that stand in those of another reader. It shares the limits of that reader.
+    init(_ bytes: UnsafeRawBufferPointer, inside reader: borrowing BinaryReader) {
+        self.init(bytes, registry: reader.registry, depthLimit: max(0, reader.levels))
+        nesting = reader.nesting
+        nesting.outer += reader.depthLimit - reader.levels + 1
     }
 
     /// The start of an empty buffer.
@@ -63,9 +73,15 @@ public struct BinaryReader: ~Copyable {
     @usableFromInline @inline(never)
     func short() -> PersistenceError { .truncated(offset: offset) }
 
-    /// The error for a number or a raw value that the type does not have.
+    /// The error for a number that the type does not have.
     @usableFromInline @inline(never)
     func outOfRange(_ type: String) -> PersistenceError { .malformed("invalid \(type) before byte \(offset)") }
+
+    /// The error for a raw value that the type does not have. The reader does not know the property.
+    @usableFromInline @inline(never)
+    func unknownRawValue(_ type: String) -> PersistenceError {
+        .typeMismatch(path: "", expected: type, found: "another value")
+    }
 
     /// Reads one byte.
     @inlinable
@@ -189,18 +205,42 @@ public struct BinaryReader: ~Copyable {
         let number = objects.count
         objects.append(nil)
         unregistered.append(number)
-        try enter()
-        let object: Object
-        if type == Object.self {
-            object = try Object(restoring: &self)
-        } else if let subtype = type as? Object.Type {
-            object = try subtype.init(restoring: &self)
-        } else {
+        guard let subtype = type == Object.self ? Object.self : type as? Object.Type else {
             throw .typeMismatch(path: "", expected: Object.persistentName, found: type.persistentName)
         }
-        leave()
+        let object = try insideObject { reader throws(PersistenceError) in try subtype.init(restoring: &reader) }
         if unregistered.last == number { register(object) }
         return object
+    }
+
+    /// Runs a closure that reads the properties of an object, which can lead to further objects without a limit.
+    @inline(__always)
+    mutating func insideObject<Result>(
+        _ body: (inout BinaryReader) throws(PersistenceError) -> Result
+    ) throws(PersistenceError) -> Result {
+        let (outer, outerLevels) = (nesting, levels)
+        nesting.outer += depthLimit - levels + 1
+        levels = depthLimit
+        defer { (nesting, levels) = (outer, outerLevels) }
+        return nesting.isFull ? try onLargeStack(body) : try body(&self)
+    }
+
+    @inline(never)
+    private mutating func onLargeStack<Value>(
+        _ body: (inout BinaryReader) throws(PersistenceError) -> Value
+    ) throws(PersistenceError) -> Value {
+        nesting.outer = 0
+        nesting.capacity = LargeStack.levels
+        var result: Result<Value, PersistenceError>?
+        let hasRun = LargeStack.run(limit: depthLimit) {
+            do throws(PersistenceError) {
+                result = .success(try body(&self))
+            } catch {
+                result = .failure(error)
+            }
+        }
+        guard hasRun, let result else { throw tooDeep() }
+        return try result.get()
     }
 
     private mutating func reference<Object: PersistentObject>() throws(PersistenceError) -> Object {

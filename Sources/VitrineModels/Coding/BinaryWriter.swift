@@ -24,7 +24,9 @@ public struct BinaryWriter: ~Copyable {
     /// Types whose index in `classes` is known.
     private var types: [(type: ObjectIdentifier, index: Int)] = []
     private let depthLimit: Int
+    /// The structs and enums that the innermost object can still nest.
     @usableFromInline var levels: Int
+    private var nesting: Nesting
 
     /// Creates a writer.
     ///
@@ -36,8 +38,16 @@ public struct BinaryWriter: ~Copyable {
         self.registry = registry
         self.depthLimit = depthLimit
         levels = depthLimit
+        nesting = Nesting(limit: depthLimit)
         self.capacity = max(16, capacity)
         base = .allocate(byteCount: self.capacity, alignment: 16)
+    }
+
+    /// Creates a writer of bytes that will stand in those of another writer. It shares the limits of that writer.
+    init(inside writer: borrowing BinaryWriter) {
+        self.init(registry: writer.registry, depthLimit: max(0, writer.levels), capacity: 64)
+        nesting = writer.nesting
+        nesting.outer += writer.depthLimit - writer.levels + 1
     }
 
     deinit {
@@ -176,10 +186,10 @@ public struct BinaryWriter: ~Copyable {
 
     /// Writes the tag of an object.
     ///
-    /// - Returns: Whether the properties and ``leave()`` must follow.
+    /// - Returns: Whether the properties must follow, in ``insideObject(_:)``.
     @usableFromInline
     mutating func beginObject(_ object: AnyObject, type: any PersistentObject.Type) -> Bool {
-        guard !writeReference(object), enter() else { return false }
+        guard !writeReference(object) else { return false }
         let identifier = ObjectIdentifier(type)
         if let known = types.first(where: { $0.type == identifier }) {
             write(unsigned: UInt64(known.index + 2))
@@ -190,14 +200,30 @@ public struct BinaryWriter: ~Copyable {
             return true
         } catch {
             fail(error)
-            leave()
             return false
         }
     }
 
+    /// Runs a closure that writes the properties of an object, which can lead to further objects without a limit.
+    @usableFromInline
+    mutating func insideObject(_ body: (inout BinaryWriter) -> Void) {
+        let (outer, outerLevels) = (nesting, levels)
+        nesting.outer += depthLimit - levels + 1
+        levels = depthLimit
+        if nesting.isFull { onLargeStack(body) } else { body(&self) }
+        (nesting, levels) = (outer, outerLevels)
+    }
+
+    @inline(never)
+    private mutating func onLargeStack(_ body: (inout BinaryWriter) -> Void) {
+        nesting.outer = 0
+        nesting.capacity = LargeStack.levels
+        if !LargeStack.run(limit: depthLimit, { body(&self) }) { fail(.tooDeep(limit: depthLimit)) }
+    }
+
     /// Writes the tag of untyped data of the class with this schema.
     mutating func beginObject(_ object: AnyObject, fingerprint: UInt64) -> Bool {
-        guard !writeReference(object), enter() else { return false }
+        guard !writeReference(object) else { return false }
         _ = writeClass(fingerprint)
         return true
     }

@@ -12,11 +12,12 @@ extension PersistentCoder {
     /// The JSON contains the schemas of the value. The type of the value is not needed. For readable output use
     /// ``PersistentValue/persistentDescription``.
     ///
-    /// - Throws: ``PersistenceError``.
+    /// - Throws: ``PersistenceError``, for example ``PersistenceError/tooDeep(limit:)``: in JSON, objects are nested
+    ///   where they link to each other.
     public func json(of bytes: [UInt8]) throws(PersistenceError) -> String {
         let (tree, schema) = try treeAndSchema(of: bytes)
         defer { tree.breakCycles() }
-        return JSONExport.document(tree, schema).description
+        return try JSONExport.document(tree, schema, depthLimit: depthLimit).description
     }
 
     /// Decodes JSON that ``json(of:)`` returned, and migrates the value if an older version of the program wrote it.
@@ -37,7 +38,7 @@ extension PersistentCoder {
         let asked = try registry.schema(of: type)
         var reading = JSONImport(registry: registry, depthLimit: depthLimit)
         let tree = try reading.document(document, asked)
-        return try decode(type, from: upgrade(tree, to: asked).bytes)
+        return try decode(type, from: upgrade(tree, to: asked).bytes.bytes)
     }
 }
 
@@ -57,20 +58,31 @@ extension ObjectStore {
 ///   `{"$ref": number}`. Properties of extensions are under `$extensions`, each with `$schema` and `value`.
 /// - A case of an enum is its name. A case with a payload is a JSON object with `$case`.
 /// - A dictionary is a JSON object if its keys are strings, otherwise an array of pairs. A set is an array.
-/// - Data is Base64, a date all bits of its seconds since 2001, a decimal number its digits. Numbers that JSON lacks
-///   are `"nan"`, `"inf"` and `"-inf"`. A URL with a base is `{"relative", "base"}`.
+/// - Data is Base64, a date all bits of its seconds since 2001, a decimal number its digits. A URL with a base is
+///   `{"relative", "base"}`.
+/// - Numbers that JSON lacks are `"nan"`, `"inf"` and `"-inf"`, and for another NaN `"nan:"` with its bits in
+///   hexadecimal.
+/// - An optional of an optional that is nil inside is `{"$some": null}`.
 private struct JSONExport {
+    private let depthLimit: Int
+    private var levels: Int
+    private var isTooDeep = false
     /// The schemas that the import needs.
     private(set) var schemas: [UInt64: Schema] = [:]
     private var numbers: [ObjectIdentifier: Int] = [:]
 
+    private init(depthLimit: Int) { (self.depthLimit, levels) = (depthLimit, depthLimit) }
+
     mutating func value(_ value: MigrationTree) -> JSON.Node {
         switch value {
         case .null: .null
+        case .wrapped(let value): .object([Self.some: self.value(value)])
         case .bool(let bool): .bool(bool)
         case .int(let number): .number(.integer(number))
         case .uint(let number): .number(Int64(exactly: number).map { .integer($0) } ?? .unsigned(number))
-        case .float(let number): Self.number(Double(number))
+        case .float(let number):
+            // A conversion to Double would change the bits of some NaN.
+            number.isNaN ? Self.nan(number.bitPattern, Float.nan.bitPattern) : Self.number(Double(number))
         case .double(let number): Self.number(number)
         case .decimal(let number): .string(number.isNaN ? "nan" : number.description)
         case .string(let text): .string(text)
@@ -85,8 +97,18 @@ private struct JSONExport {
     }
 
     private static func number(_ number: Double) -> JSON.Node {
-        number.isFinite ? .number(.double(number)) : .string("\(number)")
+        if number.isNaN { return nan(number.bitPattern, Double.nan.bitPattern) }
+        return number.isFinite ? .number(.double(number)) : .string(number < 0 ? "-inf" : "inf")
     }
+
+    private static func nan<Bits: FixedWidthInteger>(_ bits: Bits, _ usual: Bits) -> JSON.Node {
+        .string(bits == usual ? "nan" : nanMark + String(bits, radix: 16))
+    }
+
+    /// The text before the bits of a NaN.
+    static let nanMark = "nan:"
+    /// The only member of an optional in an optional.
+    static let some = "$some"
 
     private static func url(_ url: URL) -> JSON.Node {
         guard let base = url.baseURL else { return .string(url.relativeString) }
@@ -103,7 +125,8 @@ private struct JSONExport {
     private mutating func dictionary(_ entries: [MigrationTree.Entry]) -> JSON.Node {
         var named: [(key: String, value: MigrationTree)] = []
         for entry in entries {
-            guard case .string(let key) = entry.key else {
+            // A dictionary with this key alone would be read as an optional.
+            guard case .string(let key) = entry.key, key != Self.some else {
                 return array(entries.map { .array([$0.key, $0.value]) })
             }
             named.append((key, entry.value))
@@ -117,6 +140,12 @@ private struct JSONExport {
 
     private mutating func record(_ data: MigrationData) -> JSON.Node {
         var members: [String: JSON.Node] = [:]
+        guard levels > 0 else {
+            isTooDeep = true
+            return .null
+        }
+        levels -= 1
+        defer { levels += 1 }
         if data.isObject {
             if let known = numbers[ObjectIdentifier(data)] { return .object(["$ref": .number(.integer(Int64(known)))]) }
             let number = numbers.count
@@ -154,9 +183,12 @@ private struct JSONExport {
     static func escaped(_ name: String) -> String { name.hasPrefix("$") ? "$" + name : name }
 
     /// Returns a whole document.
-    static func document(_ value: MigrationTree, _ root: Schema) -> JSON {
-        var export = JSONExport()
+    static func document(
+        _ value: MigrationTree, _ root: Schema, depthLimit: Int
+    ) throws(PersistenceError) -> JSON {
+        var export = JSONExport(depthLimit: depthLimit)
         let exported = export.value(value)
+        if export.isTooDeep { throw .tooDeep(limit: depthLimit) }
         let name = export.name(of: root)
         var schemas: [String: JSON.Node] = [:]
         for (fingerprint, schema) in export.schemas {
@@ -212,7 +244,12 @@ private struct JSONImport {
         _ json: JSON, _ type: ValueType, _ schema: Schema
     ) throws(PersistenceError) -> MigrationTree {
         switch type {
-        case .optional(let type): return json.isNull ? .null : try value(json, type, schema)
+        case .optional(let type):
+            if json.isNull { return .null }
+            if type.isOptional, let members = json.object, members.count == 1, let member = json[JSONExport.some] {
+                return .wrapped(try value(member, type, schema))
+            }
+            return try value(json, type, schema)
         case .array(let type), .set(let type):
             guard let elements = json.array else { throw Self.mismatch(type, json) }
             return .array(try values(elements) { element, `import` throws(PersistenceError) in
@@ -374,9 +411,10 @@ private enum JSONLeaf {
         case .bool: json.bool.map { .bool($0) }
         case .int8, .int16, .int32, .int64: json.number?.int64.map { .int($0) }
         case .uint8, .uint16, .uint32, .uint64: json.number?.uint64.map { .uint($0) }
-        case .float: number(json).map { .float(Float($0)) }
-        case .double: number(json).map { .double($0) }
-        case .date: number(json).map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
+        case .float:
+            (nan(json, UInt32.self).map { Float(bitPattern: $0) } ?? number(json).map { Float($0) }).map { .float($0) }
+        case .double: double(json).map { .double($0) }
+        case .date: double(json).map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
         case .string: json.string.map { .string($0) }
         case .data: json.string.flatMap { Data(base64Encoded: $0) }.map { .data($0) }
         case .uuid: json.string.flatMap { UUID(uuidString: $0) }.map { .uuid($0) }
@@ -390,10 +428,21 @@ private enum JSONLeaf {
         if let number = json.double { return number }
         return switch json.string {
         case "nan": .nan
+        case "-nan": -.nan
         case "inf": .infinity
         case "-inf": -.infinity
         default: nil
         }
+    }
+
+    private static func double(_ json: JSON) -> Double? {
+        nan(json, UInt64.self).map { Double(bitPattern: $0) } ?? number(json)
+    }
+
+    /// Returns the bits of a NaN; nil if the JSON has none.
+    private static func nan<Bits: FixedWidthInteger>(_ json: JSON, _: Bits.Type) -> Bits? {
+        guard let text = json.string, text.hasPrefix(JSONExport.nanMark) else { return nil }
+        return Bits(text.dropFirst(JSONExport.nanMark.count), radix: 16)
     }
 
     private static func url(_ json: JSON) -> URL? {

@@ -16,7 +16,8 @@ public struct PersistentCoder: Sendable {
 
     /// The known types and schemas.
     public let registry: TypeRegistry
-    /// The largest number of nested records, for encoding and decoding. Each takes some hundred bytes of stack.
+    /// The largest number of nested structs and enums, for encoding and decoding. Each takes some hundred bytes of
+    /// stack. Links between objects have no limit.
     let depthLimit: Int
     /// Whether data that a later version of the program wrote is read as far as it is known.
     let readsNewerData: Bool
@@ -25,10 +26,13 @@ public struct PersistentCoder: Sendable {
     ///
     /// - Parameters:
     ///   - registry: The known types and schemas. Default: those of the whole program.
-    ///   - depthLimit: The largest number of nested records. Default 256.
+    ///   - depthLimit: The largest number of structs and enums inside each other. Default 256. Links between objects
+    ///     have no limit.
     ///   - readsNewerData: Whether data that a later version of the program wrote is read. Properties with known names
-    ///     and types are read then, and the others are lost when the value is stored again. Default false: decoding
-    ///     throws ``PersistenceError/newerThanCode(type:stored:code:)``.
+    ///     and types are read then. A property with a default value gets that value, and an optional property nil, if
+    ///     the stored case of an enum, raw value or class is unknown. Reading leaves the stored bytes as they are. Values
+    ///     that are unknown are lost when the value is stored again. Default false: decoding throws
+    ///     ``PersistenceError/newerThanCode(type:stored:code:)``.
     public init(registry: TypeRegistry = .shared, depthLimit: Int = 256, readsNewerData: Bool = false) {
         self.registry = registry
         self.depthLimit = depthLimit
@@ -120,13 +124,38 @@ public struct PersistentCoder: Sendable {
                 return (try decodeCurrent(type, body), nil)
             } catch .unknownSchema {
                 // A nested object is of an older version.
+            } catch .typeMismatch {
+                return try decodeByTree(type, fingerprint: fingerprint, body: body)
             }
         }
-        let upgraded = try upgrade(type, fingerprint: fingerprint, body: body)
-        let value = try upgraded.bytes.lend { bytes throws(PersistenceError) in
+        do throws(PersistenceError) {
+            return try decodeUpgraded(type, upgrade(type, fingerprint: fingerprint, body: body))
+        } catch .typeMismatch(path: "", _, _) {
+            // Byte plans copy raw values unseen.
+            return try decodeByTree(type, fingerprint: fingerprint, body: body)
+        }
+    }
+
+    /// Decodes a value with a raw value or a class that is unknown. Untyped data tells in which property.
+    private func decodeByTree<Value: PersistentValue>(
+        _ type: Value.Type, fingerprint: UInt64, body: UnsafeRawBufferPointer
+    ) throws(PersistenceError) -> (value: Value, upgraded: StoredBytes?) {
+        do throws(PersistenceError) {
+            return try decodeUpgraded(type, upgrade(type, fingerprint: fingerprint, body: body, byTree: true))
+        } catch .typeMismatch(path: "", let expected, let found) {
+            let name = try registry.schema(of: type).name
+            throw .typeMismatch(path: name, expected: expected, found: found)
+        }
+    }
+
+    private func decodeUpgraded<Value: PersistentValue>(
+        _ type: Value.Type, _ upgraded: (bytes: StoredBytes, isOfLaterVersion: Bool)
+    ) throws(PersistenceError) -> (value: Value, upgraded: StoredBytes?) {
+        let value = try upgraded.bytes.bytes.lend { bytes throws(PersistenceError) in
             try decodeCurrent(type, Self.body(bytes))
         }
-        return (value, upgraded)
+        // Storing data of a later version in the present form would lose what is unknown.
+        return (value, upgraded.isOfLaterVersion ? nil : upgraded.bytes)
     }
 
     private func decodeCurrent<Value: PersistentValue>(
@@ -205,37 +234,45 @@ extension PersistentCoder {
     ) throws(PersistenceError) -> StoredBytes {
         try bytes.lend { bytes throws(PersistenceError) in
             let (fingerprint, body) = try Self.open(bytes)
-            return try upgrade(type, fingerprint: fingerprint, body: body)
+            return try upgrade(type, fingerprint: fingerprint, body: body).bytes
         }
     }
 
+    /// - Parameter byTree: Whether untyped data is needed although the schemas do not need it.
     private func upgrade<Value: PersistentValue>(
-        _ type: Value.Type, fingerprint: UInt64, body: UnsafeRawBufferPointer
-    ) throws(PersistenceError) -> StoredBytes {
+        _ type: Value.Type, fingerprint: UInt64, body: UnsafeRawBufferPointer, byTree: Bool = false
+    ) throws(PersistenceError) -> (bytes: StoredBytes, isOfLaterVersion: Bool) {
         let asked = try registry.schema(of: type)
         guard let old = registry.schema(fingerprint: fingerprint) else {
             throw .unknownSchema(fingerprint: fingerprint)
         }
-        guard let plan = registry.bytePlan(from: old, to: asked) else {
+        guard !byTree, let plan = registry.bytePlan(from: old, to: asked) else {
             let tree = try TreeReader.read(body, under: old, registry: registry, depthLimit: depthLimit)
-            return try upgrade(tree, to: asked, capacity: body.count + 256)
+            // Under the same schema only a program with more raw values writes one that is unknown.
+            let isGrown = try isCurrent(type, fingerprint: fingerprint)
+            return try upgrade(tree, to: asked, isGrown: isGrown && byTree, capacity: body.count + 256)
         }
-        return try write(asked, capacity: body.count + 256) { writer throws(PersistenceError) in
+        let bytes = try write(asked, capacity: body.count + 256) { writer throws(PersistenceError) in
             try plan.run(body, registry: registry, depthLimit: depthLimit, to: &writer)
         }
+        return (bytes, false)
     }
 
     /// Migrates untyped data and encodes it under the present schema.
+    ///
+    /// - Parameter isGrown: Whether the data of a later version has the present schema.
     func upgrade(
-        _ tree: MigrationTree, to asked: Schema, capacity: Int = 512
-    ) throws(PersistenceError) -> StoredBytes {
+        _ tree: MigrationTree, to asked: Schema, isGrown: Bool = false, capacity: Int = 512
+    ) throws(PersistenceError) -> (bytes: StoredBytes, isOfLaterVersion: Bool) {
         var run = MigrationRun(registry: registry, readsNewerData: readsNewerData, inline: asked)
         defer { run.breakCycles() }
         try run.run(tree)
         let current = try target(of: tree, asked)
-        return try write(current, capacity: capacity) { writer throws(PersistenceError) in
-            try TreeWriter.write(tree, as: current, to: &writer)
+        let isOfLaterVersion = run.hasNewerData || (isGrown && readsNewerData)
+        let bytes = try write(current, capacity: capacity) { writer throws(PersistenceError) in
+            try TreeWriter.write(tree, as: current, replacesUnknownValues: isOfLaterVersion, to: &writer)
         }
+        return (bytes, isOfLaterVersion)
     }
 
     private func write(

@@ -68,10 +68,10 @@ package struct BytePlan: Sendable {
             before.version < after.version || before.differences(from: after).isEmpty
         else { return nil }
         var operations: [Operation] = []
+        let names = before.early.map(\.name)
+        let renamed = after.early.renamed(in: names)
         for property in after.early {
-            let index = before.early.firstIndex { $0.name == property.name }
-                ?? before.early.firstIndex { property.aliases.contains($0.name) }
-            if let index {
+            if let index = renamed[property.name] ?? names.firstIndex(of: property.name) {
                 guard before.early[index].type == property.type,
                     let operation = operation(index, property.type, old, new, depth: depth)
                 else { return nil }

@@ -12,6 +12,10 @@
 /// }
 /// ```
 ///
+/// A step finds a property with earlier names (`renamedFrom`) by all of them, so that steps of all versions work. Where
+/// another property has one of these names now, or a step renames the property again, write the renaming as a step of
+/// its own version instead.
+///
 /// An object that several others refer to is one instance of this class. Properties of extensions are named
 /// `(Category)name`, or `name` if they have no category.
 ///
@@ -44,6 +48,8 @@ public final class MigrationData {
     let isObject: Bool
     /// The schemas of values that extensions declared.
     var extensionSchemas: [String: Schema] = [:]
+    /// The properties that the type has now, if some of them were renamed. They give steps the names of their version.
+    var present: [RecordSchema.Property] = []
 
     init(_ record: RecordSchema, _ schema: Schema) {
         typeName = record.name
@@ -72,7 +78,7 @@ public final class MigrationData {
 
     /// The value of a property; nil if there is no such property. Setting nil removes the property.
     public subscript(name: String) -> MigrationValue? {
-        get { tree(name).map { MigrationValue($0) } }
+        get { index(name).map { MigrationValue(values[$0]) } }
         set {
             switch (index(name), newValue) {
             case (let index?, let value?): values[index] = value.tree
@@ -119,9 +125,13 @@ public final class MigrationData {
 
     /// Renames a property. A property that has the new name is replaced. A missing property is ignored.
     public func rename(_ name: String, to newName: String) {
-        guard name != newName, index(name) != nil else { return }
-        self[newName] = nil
-        if let index = index(name) { keys[index] = newName }
+        guard name != newName, let found = index(name) else { return }
+        let name = keys[found]
+        if name != newName, let replaced = storedIndex(newName) {
+            keys.remove(at: replaced)
+            values.remove(at: replaced)
+        }
+        if let index = storedIndex(name) { keys[index] = newName }
         extensionSchemas[newName] = extensionSchemas.removeValue(forKey: name)
     }
 
@@ -158,11 +168,28 @@ public final class MigrationData {
         extensionSchemas = [:]
     }
 
-    /// The value of a property as untyped data; nil if there is no such property.
-    package func tree(_ name: String) -> MigrationTree? { index(name).map { values[$0] } }
+    /// The values of the properties that the type itself declares.
+    var valuesWithoutExtensions: [MigrationTree] {
+        guard !extensionSchemas.isEmpty else { return values }
+        return keys.indices.filter { extensionSchemas[keys[$0]] == nil }.map { values[$0] }
+    }
 
-    /// Returns the index of a property in ``values``; nil if there is no such property.
-    func index(_ name: String) -> Int? { keys.firstIndex(of: name) }
+    /// The value of a property as untyped data; nil if there is no such property.
+    package func tree(_ name: String) -> MigrationTree? { storedIndex(name).map { values[$0] } }
+
+    /// Returns the index of the property that is stored under a name in ``values``; nil if there is none.
+    func storedIndex(_ name: String) -> Int? { keys.firstIndex(of: name) }
+
+    /// Returns the index of a property in ``values``, also by an earlier or later name; nil if there is none.
+    ///
+    /// Earlier names have no versions, so which of a property's names a step knows is unknown. It finds the property by
+    /// all of them. A name in the data comes first.
+    private func index(_ name: String) -> Int? {
+        if let index = storedIndex(name) { return index }
+        let property = present.first { $0.name == name } ?? present.first { $0.aliases.contains(name) }
+        guard let property else { return nil }
+        return present.renamed(in: keys)[property.name] ?? storedIndex(property.name)
+    }
 
     /// Returns the version of a class when the data was stored. Superclasses have versions of their own.
     func storedVersion(of record: RecordSchema) -> SchemaVersion {

@@ -57,11 +57,21 @@ struct MigrationRun {
     private var chains: [String: Chain] = [:]
     /// The data in the tree before the first step and after the last one.
     private var before: [MigrationData] = [], after: [MigrationData] = []
+    /// Whether a later version of the program wrote some of the data. Only if such data is read at all.
+    private(set) var hasNewerData = false
 
     /// The present records of a type and its superclasses, root class first.
     private struct Chain {
         let records: [RecordSchema]
         let hasSteps: Bool
+        /// The present properties, if some were renamed.
+        let properties: [RecordSchema.Property]
+
+        init(_ records: [RecordSchema]) {
+            self.records = records
+            hasSteps = records.contains { !$0.steps.isEmpty }
+            properties = hasSteps && records.contains(where: \.hasAliases) ? records.flatMap(\.properties) : []
+        }
     }
 
     /// - Parameter inline: Has the present records of structs and enums that have no schemas of their own.
@@ -72,8 +82,9 @@ struct MigrationRun {
     }
 
     mutating func run(_ root: MigrationTree) throws(PersistenceError) {
-        var nodes = root.records
-        (before, after) = (nodes, nodes)
+        var nodes = root.records()
+        before = root.allRecords(nodes)
+        after = before
         try checkVersions(nodes)
         var done: SchemaVersion?
         while true {
@@ -81,8 +92,8 @@ struct MigrationRun {
             for node in nodes { try apply(next, to: node) }
             done = next
             // A step can add data and change types.
-            nodes = root.records
-            after = nodes
+            nodes = root.records()
+            after = root.allRecords(nodes)
         }
     }
 
@@ -111,6 +122,7 @@ struct MigrationRun {
         guard node.schema != nil else { return }
         let chain = chain(node.typeName)
         guard chain.hasSteps else { return }
+        node.present = chain.properties
         for record in chain.records {
             let stored = node.storedVersion(of: record)
             for step in record.steps where step.version == version && version > stored {
@@ -138,6 +150,11 @@ struct MigrationRun {
             let change = TypeRegistry.Change(
                 type: node.typeName, old: schema.fingerprint, new: current.fingerprint,
                 refusesNewer: !readsNewerData)
+            if readsNewerData, !hasNewerData {
+                hasNewerData = chain(node.typeName).records.contains { record in
+                    schema.records[record.name].map { $0.version > record.version } ?? false
+                }
+            }
             // The result is the same for all objects with these schemas.
             guard !registry.isKnownGood(change) else { continue }
             for record in chain(node.typeName).records { try check(schema, record) }
@@ -159,13 +176,13 @@ struct MigrationRun {
 
     private mutating func chain(_ name: String) -> Chain {
         if let known = chains[name] { return known }
-        let records: [RecordSchema]
-        if let schema = registry.currentSchema(named: name) {
-            records = schema.chain(schema.name).reversed()
-        } else {
-            records = inline.chain(inline.currentName(of: name)).reversed()
+        // A struct or enum stands in the schema of the value, or in that of a class which the value leads to.
+        let schema = registry.currentSchema(named: name) ?? inline
+        var records = schema.chain(schema.currentName(of: name))
+        if records.isEmpty, let holder = registry.currentSchema(holding: name) {
+            records = holder.chain(holder.currentName(of: name))
         }
-        let chain = Chain(records: records, hasSteps: records.contains { !$0.steps.isEmpty })
+        let chain = Chain(records.reversed())
         chains[name] = chain
         return chain
     }
@@ -176,10 +193,20 @@ extension MigrationTree {
     ///
     /// A tree that ``ObjectStore/tree(for:in:)`` or ``PersistentCoder/tree(of:)`` returned can be cyclic. Call this
     /// method when you no longer need such a tree.
-    package func breakCycles() { for data in records { data.removeAll() } }
+    package func breakCycles() { for data in records(withExtensions: true) { data.removeAll() } }
+
+    /// All records in a tree, including those in the values of extensions.
+    ///
+    /// - Parameter nodes: The other records.
+    fileprivate func allRecords(_ nodes: [MigrationData]) -> [MigrationData] {
+        nodes.allSatisfy(\.extensionSchemas.isEmpty) ? nodes : records(withExtensions: true)
+    }
 
     /// All records in a tree, parents before children, each once.
-    fileprivate var records: [MigrationData] {
+    ///
+    /// - Parameter withExtensions: Whether to include those in values of extensions. These values keep their schemas,
+    ///   and are migrated when they are read. Default false.
+    fileprivate func records(withExtensions: Bool = false) -> [MigrationData] {
         var nodes: [MigrationData] = []
         var seen: Set<ObjectIdentifier> = []
         var pending = [self]
@@ -188,7 +215,8 @@ extension MigrationTree {
             case .record(let data):
                 guard seen.insert(ObjectIdentifier(data)).inserted else { continue }
                 nodes.append(data)
-                for value in data.values.reversed() where value.hasParts { pending.append(value) }
+                let values = withExtensions ? data.values : data.valuesWithoutExtensions
+                for value in values.reversed() where value.hasParts { pending.append(value) }
             case .array(let values): for value in values.reversed() where value.hasParts { pending.append(value) }
             case .dictionary(let entries):
                 for entry in entries.reversed() {

@@ -18,7 +18,25 @@ package struct TreeReader {
         _ body: UnsafeRawBufferPointer, under schema: Schema, registry: TypeRegistry, depthLimit: Int
     ) throws(PersistenceError) -> MigrationTree {
         var reader = BinaryReader(body, registry: registry, depthLimit: depthLimit)
-        var tree = TreeReader(registry: registry)
+        return try read(&reader, under: schema)
+    }
+
+    /// Reads the value of an extension's property, whose bytes stand in those of another reader.
+    private static func value(
+        _ body: [UInt8], under schema: Schema, inside outer: borrowing BinaryReader
+    ) throws(PersistenceError) -> MigrationTree {
+        // Closures cannot capture a borrowed reader, so the bytes are held here for as long as they are read.
+        let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: body.count, alignment: 16)
+        defer { bytes.deallocate() }
+        bytes.copyBytes(from: body)
+        var reader = BinaryReader(UnsafeRawBufferPointer(bytes), inside: outer)
+        return try read(&reader, under: schema)
+    }
+
+    private static func read(
+        _ reader: inout BinaryReader, under schema: Schema
+    ) throws(PersistenceError) -> MigrationTree {
+        var tree = TreeReader(registry: reader.registry)
         do throws(PersistenceError) {
             let value = try tree.value(schema.root, schema, &reader)
             guard reader.remaining == 0 else { throw .malformed("\(reader.remaining) bytes after the value") }
@@ -34,7 +52,9 @@ package struct TreeReader {
         _ type: ValueType, _ schema: Schema, _ reader: inout BinaryReader
     ) throws(PersistenceError) -> MigrationTree {
         switch type {
-        case .optional(let type): return try reader.readByte() == 0 ? .null : try value(type, schema, &reader)
+        case .optional(let type):
+            guard try reader.readByte() != 0 else { return .null }
+            return try value(type, schema, &reader).inOptional
         case .array(let type), .set(let type):
             let count = try reader.readCount()
             var values: [MigrationTree] = []
@@ -114,9 +134,7 @@ package struct TreeReader {
             guard let schema = registry.schema(fingerprint: entry.fingerprint) else {
                 throw .unknownSchema(fingerprint: entry.fingerprint)
             }
-            let value = try entry.body.lend { body throws(PersistenceError) in
-                try Self.read(body, under: schema, registry: registry, depthLimit: max(0, reader.levels))
-            }
+            let value = try Self.value(entry.body, under: schema, inside: reader)
             data.append(entry.name.description, value)
             data.extensionSchemas[entry.name.description] = schema
         }
@@ -140,11 +158,9 @@ package struct TreeReader {
         }
         let schema = tag == 1 ? classes[classes.count - 1] : classes[Int(tag - 2)]
         guard case .object = schema.root, let record = schema.rootRecord else { throw .malformed("no class") }
-        try reader.enter()
         let data = MigrationData(record, schema)
         objects.append(data)
-        try properties(record, data, schema, &reader)
-        reader.leave()
+        try reader.insideObject { reader throws(PersistenceError) in try properties(record, data, schema, &reader) }
         return data
     }
 }
@@ -163,16 +179,21 @@ extension RecordSchema {
 struct TreeWriter {
     /// The schemas of the classes written, by the names their data goes by.
     private var classes: [String: Schema] = [:]
+    /// Whether properties that have a value of a later version get their default values.
+    private let replacesUnknownValues: Bool
 
-    private init() {}
+    private init(replacesUnknownValues: Bool) { self.replacesUnknownValues = replacesUnknownValues }
 
     /// Writes a value.
     ///
+    /// - Parameter replacesUnknownValues: Whether a property whose value has a case, a raw value or a class that the
+    ///   program does not have gets its default value, or nil. Default false: the value is an error.
     /// - Throws: ``PersistenceError`` with the path from the outermost value. The bytes of the writer are useless then.
     static func write(
-        _ value: MigrationTree, as schema: Schema, to writer: inout BinaryWriter
+        _ value: MigrationTree, as schema: Schema, replacesUnknownValues: Bool = false,
+        to writer: inout BinaryWriter
     ) throws(PersistenceError) {
-        var tree = TreeWriter()
+        var tree = TreeWriter(replacesUnknownValues: replacesUnknownValues)
         do throws(PersistenceError) {
             try tree.write(value, schema.root, schema, &writer)
         } catch {
@@ -190,6 +211,10 @@ struct TreeWriter {
     ) throws(PersistenceError) {
         switch (type, value) {
         case (.optional, .null): writer.write(byte: 0)
+        case (.optional(let type), .wrapped(let value)):
+            guard type.isOptional else { return try write(value, .optional(type), schema, &writer) }
+            writer.write(byte: 1)
+            try write(value, type, schema, &writer)
         case (.optional(let type), _):
             writer.write(byte: 1)
             try write(value, type, schema, &writer)
@@ -250,6 +275,59 @@ struct TreeWriter {
         return true
     }
 
+    /// Returns whether a type with raw values has a value. Values of another stored type are accepted.
+    static func hasValue<Value: PersistentValue>(_ value: MigrationTree, of type: ValueType, _: Value.Type) -> Bool {
+        var writer = BinaryWriter(registry: .shared, capacity: 64)
+        guard writeLeaf(value, type, &writer) else { return true }
+        return writer.withBytes { bytes in
+            var reader = BinaryReader(bytes, registry: .shared)
+            return (try? Value._restore(from: &reader)) != nil
+        }
+    }
+
+    // MARK: Unknown values
+
+    /// Returns whether the program has the values in a property: no case of an enum, raw value or class is a later one.
+    ///
+    /// - Parameter depth: The number of enclosing values. Required properties lead from one value to the next.
+    private func knows(
+        _ value: MigrationTree, _ type: ValueType, _ schema: Schema, _ registry: TypeRegistry, depth: Int = 0
+    ) -> Bool {
+        guard depth < 64 else { return true }
+        func knowsPart(_ value: MigrationTree, _ type: ValueType, _ schema: Schema) -> Bool {
+            knows(value, type, schema, registry, depth: depth + 1)
+        }
+        func knowsProperties(_ properties: [RecordSchema.Property], _ data: MigrationData, _ schema: Schema) -> Bool {
+            properties.allSatisfy { property in
+                guard !property.hasDefault, !property.type.isOptional, let value = data.tree(property.name) else {
+                    return true
+                }
+                return property.check?.accepts(value) ?? true && knowsPart(value, property.type, schema)
+            }
+        }
+        switch (type, value) {
+        case (.optional(let type), .wrapped(let value)), (.optional(let type), let value):
+            return value == .null || knowsPart(value, type, schema)
+        case (.array(let type), .array(let values)), (.set(let type), .array(let values)):
+            return values.allSatisfy { knowsPart($0, type, schema) }
+        case (.dictionary(let key, let type), .dictionary(let entries)):
+            return entries.allSatisfy { knowsPart($0.key, key, schema) && knowsPart($0.value, type, schema) }
+        case (.record(let name), .record(let data)):
+            guard let record = schema.records[name] else { return true }
+            guard record.kind == .enumeration else { return knowsProperties(record.properties, data, schema) }
+            guard let element = record.cases.first(where: { $0.name == data.caseName }) else { return false }
+            return element.payload.allSatisfy { part in
+                guard let value = data.tree(part.name) else { return true }
+                return part.check?.accepts(value) ?? true && knowsPart(value, part.type, schema)
+            }
+        case (.object(let name), .record(let data)):
+            guard let schema = registry.currentSchema(named: data.typeName) else { return false }
+            let chain = schema.chain(schema.name)
+            return chain.contains { $0.name == name } && knowsProperties(chain.flatMap(\.properties), data, schema)
+        default: return true
+        }
+    }
+
     // MARK: Records
 
     private mutating func writeInline(
@@ -267,7 +345,9 @@ struct TreeWriter {
             writer.write(unsigned: UInt64(number))
             for part in record.cases[number].payload {
                 do throws(PersistenceError) {
-                    try write(data.tree(part.name) ?? .null, part.type, schema, &writer)
+                    let value = data.tree(part.name) ?? .null
+                    if let check = part.check { try check.require(value) }
+                    try write(value, part.type, schema, &writer)
                 } catch {
                     throw error.below("." + part.name)
                 }
@@ -277,7 +357,8 @@ struct TreeWriter {
             if record.isEmpty {
                 writer.write(byte: 0)
             } else {
-                try writeProperties(record, data, schema, &taken, &writer)
+                let renamed = record.hasAliases ? record.properties.renamed(in: data.names) : [:]
+                try writeProperties(record, data, schema, renamed, &taken, &writer)
             }
             noteDropped(data, taken, writer.registry)
         }
@@ -300,22 +381,32 @@ struct TreeWriter {
             if let failure = writer.failure { throw failure }
             return
         }
+        let renamed = chain.contains { $0.hasAliases } ? chain.flatMap(\.properties).renamed(in: data.names) : [:]
         var taken = [Bool](repeating: false, count: data.names.count)
-        try writeProperties(record, data, schema, &taken, &writer)
+        var failure: PersistenceError?
+        writer.insideObject { writer in
+            do throws(PersistenceError) {
+                try writeProperties(record, data, schema, renamed, &taken, &writer)
+            } catch {
+                failure = error
+            }
+        }
+        if let failure = failure ?? writer.failure { throw failure }
         noteDropped(data, taken, writer.registry)
-        writer.leave()
     }
 
-    /// - Parameter taken: Marks the values of the data that were written.
+    /// - Parameters:
+    ///   - renamed: The indices of values that stand under earlier names.
+    ///   - taken: Marks the values of the data that were written.
     private mutating func writeProperties(
-        _ record: RecordSchema, _ data: MigrationData, _ schema: Schema, _ taken: inout [Bool],
-        _ writer: inout BinaryWriter
+        _ record: RecordSchema, _ data: MigrationData, _ schema: Schema, _ renamed: [String: Int?],
+        _ taken: inout [Bool], _ writer: inout BinaryWriter
     ) throws(PersistenceError) {
-        for property in record.early { try write(property, data, schema, &taken, &writer) }
+        for property in record.early { try write(property, data, schema, renamed, &taken, &writer) }
         if let name = record.superclass, let superclass = schema.records[name] {
-            try writeProperties(superclass, data, schema, &taken, &writer)
+            try writeProperties(superclass, data, schema, renamed, &taken, &writer)
         }
-        for property in record.late { try write(property, data, schema, &taken, &writer) }
+        for property in record.late { try write(property, data, schema, renamed, &taken, &writer) }
         if record.isExtensible { try writeExtensions(data, &taken, &writer) }
     }
 
@@ -326,23 +417,22 @@ struct TreeWriter {
     }
 
     private mutating func write(
-        _ property: RecordSchema.Property, _ data: MigrationData, _ schema: Schema, _ taken: inout [Bool],
-        _ writer: inout BinaryWriter
+        _ property: RecordSchema.Property, _ data: MigrationData, _ schema: Schema, _ renamed: [String: Int?],
+        _ taken: inout [Bool], _ writer: inout BinaryWriter
     ) throws(PersistenceError) {
-        var index = data.index(property.name)
-        for alias in property.aliases where index == nil { index = data.index(alias) }
+        let index = renamed[property.name] ?? data.storedIndex(property.name)
         if let index { taken[index] = true }
         switch index.map({ data.values[$0] }) {
         case .null? where !property.type.isOptional, nil:
-            if let writeDefault = property.writeDefault {
-                writeDefault(&writer)
-            } else if property.type.isOptional {
-                writer.write(byte: 0)
-            } else {
-                throw .missingValue(path: "." + property.name)
-            }
+            guard Self.writeDefault(of: property, &writer) else { throw .missingValue(path: "." + property.name) }
         case let value?:
             do throws(PersistenceError) {
+                if replacesUnknownValues {
+                    let isKnown = property.check?.accepts(value) ?? true
+                        && knows(value, property.type, schema, writer.registry)
+                    if !isKnown, Self.writeDefault(of: property, &writer) { return }
+                }
+                if let check = property.check { try check.require(value) }
                 try write(value, property.type, schema, &writer)
             } catch {
                 throw error.below("." + property.name)
@@ -350,15 +440,27 @@ struct TreeWriter {
         }
     }
 
+    /// - Returns: false if the property has no default value and is not optional.
+    private static func writeDefault(of property: RecordSchema.Property, _ writer: inout BinaryWriter) -> Bool {
+        if let writeDefault = property.writeDefault {
+            writeDefault(&writer)
+        } else if property.type.isOptional {
+            writer.write(byte: 0)
+        } else {
+            return false
+        }
+        return true
+    }
+
     private func writeExtensions(
         _ data: MigrationData, _ taken: inout [Bool], _ writer: inout BinaryWriter
     ) throws(PersistenceError) {
         var entries: [ExtensionEntry] = []
         for (key, schema) in data.extensionSchemas {
-            guard let index = data.index(key) else { continue }
+            guard let index = data.storedIndex(key) else { continue }
             taken[index] = true
             let value = data.values[index]
-            var body = BinaryWriter(registry: writer.registry, depthLimit: max(0, writer.levels), capacity: 64)
+            var body = BinaryWriter(inside: writer)
             do throws(PersistenceError) {
                 try Self.write(value, as: schema, to: &body)
             } catch {

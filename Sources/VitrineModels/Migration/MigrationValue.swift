@@ -23,6 +23,8 @@ package enum MigrationTree: Equatable {
 
     /// A nil value.
     case null
+    /// A value of an optional of an optional that is itself nil or wrapped. All other values stand for themselves.
+    indirect case wrapped(MigrationTree)
     /// A Boolean.
     case bool(Bool)
     /// A signed integer of any width.
@@ -52,10 +54,18 @@ package enum MigrationTree: Equatable {
     /// A struct, an enum or an object. Two records are equal if they are the same instance.
     case record(MigrationData)
 
+    /// The value as that of an optional.
+    var inOptional: MigrationTree {
+        switch self {
+        case .null, .wrapped: .wrapped(self)
+        default: self
+        }
+    }
+
     /// The name of the value's type, for messages.
     var kind: String {
         switch self {
-        case .null: "nil"
+        case .null, .wrapped: "nil"
         case .bool: "Bool"
         case .int: "Int"
         case .uint: "UInt"
@@ -198,11 +208,14 @@ extension MigrationData: MigrationConvertible {
 
 extension Optional: MigrationConvertible where Wrapped: MigrationConvertible {
     public static func _converted(from value: MigrationValue) -> Wrapped?? {
-        if case .null = value.tree { return .some(nil) }
-        return Wrapped._converted(from: value).map { .some($0) }
+        switch value.tree {
+        case .null: .some(nil)
+        case .wrapped(let tree): Wrapped._converted(from: .init(tree)).map { .some($0) }
+        default: Wrapped._converted(from: value).map { .some($0) }
+        }
     }
 
-    public var _migrationValue: MigrationValue { self?._migrationValue ?? .init(.null) }
+    public var _migrationValue: MigrationValue { .init(self?._migrationValue.tree.inOptional ?? .null) }
 }
 
 extension Array: MigrationConvertible where Element: MigrationConvertible {

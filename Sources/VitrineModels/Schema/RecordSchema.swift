@@ -15,9 +15,14 @@ package struct RecordSchema: Sendable {
         /// Writes the default value; nil if there is none. Not encoded.
         var writeDefault: ((inout BinaryWriter) -> Void)? { defaultValue?.write }
         private let defaultValue: DefaultValue?
+        /// Tells raw values that the type has from others. Not encoded.
+        let check: ValueCheck?
 
-        init(_ name: String, _ type: ValueType, aliases: [String], writeDefault: ((inout BinaryWriter) -> Void)?) {
-            (self.name, self.type, self.aliases) = (name, type, aliases)
+        init(
+            _ name: String, _ type: ValueType, aliases: [String] = [],
+            writeDefault: ((inout BinaryWriter) -> Void)? = nil, check: ValueCheck? = nil
+        ) {
+            (self.name, self.type, self.aliases, self.check) = (name, type, aliases, check)
             defaultValue = writeDefault.map { DefaultValue(write: $0) }
         }
     }
@@ -41,6 +46,12 @@ package struct RecordSchema: Sendable {
         struct Payload: Sendable, Equatable {
             let name: String
             let type: ValueType
+            /// Tells raw values that the type has from others. Not encoded.
+            var check: ValueCheck?
+
+            static func == (first: Self, second: Self) -> Bool {
+                first.name == second.name && first.type == second.type
+            }
         }
     }
 
@@ -117,7 +128,7 @@ extension RecordSchema {
         var properties: [Property] = []
         for _ in 0..<(try reader.readCount()) {
             let name = try reader.read(String.self)
-            properties.append(Property(name, try ValueType(from: &reader), aliases: [], writeDefault: nil))
+            properties.append(Property(name, try ValueType(from: &reader)))
         }
         return properties
     }
@@ -145,8 +156,12 @@ extension RecordSchema {
 
     private func propertyDifferences(from new: RecordSchema) -> [String] {
         var differences: [String] = []
-        for property in properties {
-            guard let other = new.successor(of: property.name) else {
+        let (old, new) = (properties, new.properties)
+        let names = old.map(\.name)
+        let renamed = new.renamed(in: names)
+        let sources = new.map { renamed[$0.name] ?? names.firstIndex(of: $0.name) }
+        for (index, property) in old.enumerated() {
+            guard let other = sources.firstIndex(of: index).map({ new[$0] }) else {
                 differences.append("\(property.name) was removed")
                 continue
             }
@@ -154,24 +169,69 @@ extension RecordSchema {
                 differences.append("\(property.name) was \(property.type) and is \(other.type)")
             }
         }
-        for property in new.properties where !property.hasDefault && !property.type.isOptional {
-            if !properties.contains(where: { property.isSuccessor(of: $0.name) }) {
-                differences.append("\(property.name) was added without a default value")
-            }
+        for (property, source) in zip(new, sources) where !property.hasDefault && !property.type.isOptional {
+            if source == nil { differences.append("\(property.name) was added without a default value") }
         }
         return differences
-    }
-
-    /// Returns the property that now holds the values stored under this name.
-    private func successor(of name: String) -> Property? {
-        properties.first { $0.name == name } ?? properties.first { $0.aliases.contains(name) }
     }
 }
 
 extension RecordSchema.Property {
     var hasDefault: Bool { writeDefault != nil }
+}
 
-    fileprivate func isSuccessor(of name: String) -> Bool { self.name == name || aliases.contains(name) }
+// MARK: Earlier names
+
+extension RecordSchema {
+    /// Whether a property has earlier names.
+    var hasAliases: Bool {
+        early.contains { !$0.aliases.isEmpty } || late.contains { !$0.aliases.isEmpty }
+    }
+
+    /// The reason why earlier names do not tell where a stored value belongs; nil if they do.
+    var ambiguity: String? {
+        var owners: [String: String] = [:]
+        for property in properties {
+            for alias in property.aliases where alias != property.name {
+                if let owner = owners.updateValue(property.name, forKey: alias), owner != property.name {
+                    return "\(owner) and \(property.name) were both named \(alias)"
+                }
+            }
+        }
+        // Each name has at most one later name, so following them either ends or comes back.
+        for property in properties {
+            var next = owners[property.name]
+            for _ in properties {
+                guard let name = next else { break }
+                if name == property.name { return "the later names of \(name) lead back to \(name)" }
+                next = owners[name]
+            }
+        }
+        return nil
+    }
+}
+
+extension [RecordSchema.Property] {
+    /// Finds the values of properties that were renamed.
+    ///
+    /// Data without a property is older than the property, so that an earlier name in the data means this property. A
+    /// property that has that name now is a later one, and its value is sought in the same way.
+    ///
+    /// - Parameter names: The names in the data.
+    /// - Returns: For each property whose value does not stand under its own name, the index of the value; nil if the
+    ///   data has no value of it.
+    func renamed(in names: [String]) -> [String: Int?] {
+        guard contains(where: { !$0.aliases.isEmpty }) else { return [:] }
+        var sources: [String: Int?] = [:]
+        var pending = filter { !names.contains($0.name) }
+        while let property = pending.popLast() {
+            let source = property.aliases.lazy.compactMap { names.firstIndex(of: $0) }.first
+            sources[property.name] = .some(source)
+            guard let source, let owner = first(where: { $0.name == names[source] }) else { continue }
+            pending.append(owner)
+        }
+        return sources
+    }
 }
 
 extension ValueType {

@@ -25,6 +25,7 @@ public struct _SchemaBuilder {
             builder.record.kind = .enumeration
         }
         records[name] = builder.record
+        if let reason = builder.record.ambiguity { failure = .ambiguousNames(type: name, reason: reason) }
     }
 
     /// Adds a class that values can refer to. The registry registers it as well.
@@ -76,7 +77,7 @@ public struct RecordBuilder {
     ///   - name: The name under which the property is stored.
     ///   - type: The type of the property, usually inferred.
     ///   - late: Whether the property is read after the object exists. For classes only. Default false.
-    ///   - aliases: Earlier names of the property.
+    ///   - aliases: Earlier names of the property. A property that now has one of them is another property.
     public mutating func property<Value: PersistentValue>(
         _ name: String, _ type: Value.Type = Value.self, late: Bool = false, renamedFrom aliases: [String] = []
     ) {
@@ -89,7 +90,7 @@ public struct RecordBuilder {
     ///   - name: The name under which the property is stored.
     ///   - type: The type of the property, usually inferred.
     ///   - late: Whether the property is read after the object exists. For classes only. Default false.
-    ///   - aliases: Earlier names of the property.
+    ///   - aliases: Earlier names of the property. A property that now has one of them is another property.
     ///   - value: The default value. It is evaluated for each value that lacks the property, on any thread.
     public mutating func property<Value: PersistentValue>(
         _ name: String, _ type: Value.Type = Value.self, late: Bool = false, renamedFrom aliases: [String] = [],
@@ -113,8 +114,9 @@ public struct RecordBuilder {
         _ name: String, _ type: Value.Type, _ late: Bool, _ aliases: [String],
         _ writeDefault: ((inout BinaryWriter) -> Void)?
     ) {
-        let type = Value._persistentType(in: &schema).type
-        let property = RecordSchema.Property(name, type, aliases: aliases, writeDefault: writeDefault)
+        let stored = Value._persistentType(in: &schema)
+        let property = RecordSchema.Property(
+            name, stored.type, aliases: aliases, writeDefault: writeDefault, check: stored.check)
         if late { record.late.append(property) } else { record.early.append(property) }
     }
 
@@ -126,7 +128,8 @@ public struct RecordBuilder {
     public mutating func `case`(_ name: String, _ payload: [(String, any PersistentValue.Type)] = []) {
         var values: [RecordSchema.Case.Payload] = []
         for (label, type) in payload {
-            values.append(RecordSchema.Case.Payload(name: label, type: type._persistentType(in: &schema).type))
+            let stored = type._persistentType(in: &schema)
+            values.append(RecordSchema.Case.Payload(name: label, type: stored.type, check: stored.check))
         }
         record.cases.append(RecordSchema.Case(name: name, payload: values))
     }

@@ -26,6 +26,8 @@ public final class TypeRegistry: Sendable {
         /// The present types, by the names of their records.
         var current: [String: Known] = [:]
         var aliases: [String: String] = [:]
+        /// A present schema with the record of a type, by the present and earlier names of the type.
+        var holders: [String: Schema] = [:]
         var catalog: [UInt64: Schema] = [:]
         var plans: [PlanKey: BytePlan?] = [:]
         /// Changes of schema that were checked and are valid.
@@ -94,6 +96,9 @@ public final class TypeRegistry: Sendable {
             }
             state.known[ObjectIdentifier(known.type)] = known
             state.catalog[schema.fingerprint] = schema
+            for record in schema.records.values {
+                for name in [record.name] + record.aliases { state.holders[name] = schema }
+            }
             if let object { state.classes[schema.fingerprint] = object }
             return true
         }
@@ -120,6 +125,9 @@ public final class TypeRegistry: Sendable {
             state.current[name]?.schema ?? state.aliases[name].flatMap { state.current[$0]?.schema }
         }
     }
+
+    /// Returns a present schema that has the record of a type with this name now or earlier.
+    func currentSchema(holding name: String) -> Schema? { state.withLock { $0.holders[name] } }
 
     /// Returns the class whose present schema has this fingerprint.
     func objectType(of fingerprint: UInt64) -> (any PersistentObject.Type)? {

@@ -103,7 +103,7 @@ public struct ExtensionStorage: Hashable {
         do throws(PersistenceError) {
             let type = value._persistentDynamicType
             let schema = try writer.registry.schema(of: type)
-            var body = BinaryWriter(registry: writer.registry, depthLimit: max(0, writer.levels), capacity: 64)
+            var body = BinaryWriter(inside: writer)
             value._persist(to: &body)
             if let failure = body.failure { throw failure }
             return ExtensionEntry(

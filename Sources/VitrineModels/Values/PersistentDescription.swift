@@ -8,7 +8,8 @@ extension PersistentValue {
     /// The stored form as readable JSON.
     ///
     /// Properties of a type appear under `*Type`, those of its superclass inside it under `**Superclass`, and those of
-    /// extensions as `(Category)name`. A repeated object appears by its name only, so cycles end.
+    /// extensions as `(Category)name`. A repeated object appears by its name only, so cycles end. Records that are nested
+    /// deeper than 256 levels appear by their names, too.
     public var persistentDescription: String {
         let coder = PersistentCoder()
         do throws(PersistenceError) {
@@ -40,10 +41,14 @@ extension MigrationTree {
 private struct TreeDescription {
     private(set) var json = JSONText()
     private var described: Set<ObjectIdentifier> = []
+    private var depth = 0
+
+    /// The largest number of nested records. Those in them appear by their names.
+    private static let depthLimit = 256
 
     mutating func add(_ value: MigrationTree) {
         switch value {
-        case .null: json.literal("null")
+        case .null, .wrapped: json.literal("null")
         case .bool(let bool): json.literal(bool ? "true" : "false")
         case .int(let number): json.literal("\(number)")
         case .uint(let number): json.literal("\(number)")
@@ -82,6 +87,9 @@ private struct TreeDescription {
         if data.isObject, !described.insert(ObjectIdentifier(data)).inserted {
             return json.string("<*\(data.typeName) again>")
         }
+        guard depth < Self.depthLimit else { return json.string("<*\(data.typeName)>") }
+        depth += 1
+        defer { depth -= 1 }
         if let name = data.caseName {
             guard !data.names.isEmpty else { return json.string(name) }
             json.open("{")

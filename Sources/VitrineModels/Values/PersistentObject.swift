@@ -37,8 +37,7 @@ extension PersistentObject {
     @inlinable
     public func _persist(to writer: inout BinaryWriter) {
         guard writer.beginObject(self, type: type(of: self)) else { return }
-        persistProperties(to: &writer)
-        writer.leave()
+        writer.insideObject { persistProperties(to: &$0) }
     }
 
     @inlinable

@@ -203,7 +203,8 @@ extension Decimal: PersistentValue {
 
 extension Optional: PersistentValue where Wrapped: PersistentValue {
     public static func _persistentType(in schema: inout _SchemaBuilder) -> _StoredType {
-        _StoredType(.optional(Wrapped._persistentType(in: &schema).type))
+        let wrapped = Wrapped._persistentType(in: &schema)
+        return _StoredType(.optional(wrapped.type), check: wrapped.check?.optional)
     }
 
     @inlinable
@@ -224,7 +225,8 @@ extension Optional: PersistentValue where Wrapped: PersistentValue {
 
 extension Array: PersistentValue where Element: PersistentValue {
     public static func _persistentType(in schema: inout _SchemaBuilder) -> _StoredType {
-        _StoredType(.array(Element._persistentType(in: &schema).type))
+        let element = Element._persistentType(in: &schema)
+        return _StoredType(.array(element.type), check: element.check?.elements)
     }
 
     @inlinable
@@ -245,7 +247,8 @@ extension Array: PersistentValue where Element: PersistentValue {
 
 extension Set: PersistentValue where Element: PersistentValue {
     public static func _persistentType(in schema: inout _SchemaBuilder) -> _StoredType {
-        _StoredType(.set(Element._persistentType(in: &schema).type))
+        let element = Element._persistentType(in: &schema)
+        return _StoredType(.set(element.type), check: element.check?.elements)
     }
 
     @inlinable
@@ -265,8 +268,8 @@ extension Set: PersistentValue where Element: PersistentValue {
 
 extension Dictionary: PersistentValue where Key: PersistentValue, Value: PersistentValue {
     public static func _persistentType(in schema: inout _SchemaBuilder) -> _StoredType {
-        let key = Key._persistentType(in: &schema).type
-        return _StoredType(.dictionary(key, Value._persistentType(in: &schema).type))
+        let key = Key._persistentType(in: &schema), value = Value._persistentType(in: &schema)
+        return _StoredType(.dictionary(key.type, value.type), check: ValueCheck(keys: key.check, values: value.check))
     }
 
     @inlinable
@@ -293,7 +296,9 @@ extension Dictionary: PersistentValue where Key: PersistentValue, Value: Persist
 
 extension PersistentValue where Self: RawRepresentable, RawValue: PersistentValue {
     public static func _persistentType(in schema: inout _SchemaBuilder) -> _StoredType {
-        RawValue._persistentType(in: &schema)
+        let type = RawValue._persistentType(in: &schema).type
+        let check = ValueCheck(name: "\(Self.self)") { TreeWriter.hasValue($0, of: type, Self.self) }
+        return _StoredType(type, check: check)
     }
 
     @inlinable
@@ -302,7 +307,7 @@ extension PersistentValue where Self: RawRepresentable, RawValue: PersistentValu
     @inlinable
     public static func _restore(from reader: inout BinaryReader) throws(PersistenceError) -> Self {
         let raw = try RawValue._restore(from: &reader)
-        guard let value = Self(rawValue: raw) else { throw reader.outOfRange("\(Self.self)") }
+        guard let value = Self(rawValue: raw) else { throw reader.unknownRawValue("\(Self.self)") }
         return value
     }
 }

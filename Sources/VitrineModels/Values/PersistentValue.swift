@@ -22,8 +22,59 @@ public protocol PersistentValue: Hashable {
 /// The type of a stored value. Only code of the package looks inside.
 public struct _StoredType: Sendable {
     let type: ValueType
+    /// Tells raw values that the type has from others; nil if the type has all values of the stored type.
+    let check: ValueCheck?
 
-    init(_ type: ValueType) { self.type = type }
+    init(_ type: ValueType, check: ValueCheck? = nil) { (self.type, self.check) = (type, check) }
+}
+
+/// Tells stored values that a type has from others, for types with raw values and their collections.
+///
+/// Unchecked: the closure captures only a metatype, which has no state, and closures of this kind.
+struct ValueCheck: @unchecked Sendable {
+    /// The name of the type.
+    let name: String
+    /// Returns whether the type has a value. Values of another stored type are accepted.
+    let accepts: (MigrationTree) -> Bool
+
+    init(name: String, accepts: @escaping (MigrationTree) -> Bool) { (self.name, self.accepts) = (name, accepts) }
+
+    /// Checks the entries of a dictionary; nil if neither its keys nor its values need checks.
+    init?(keys: ValueCheck?, values: ValueCheck?) {
+        guard let first = keys ?? values else { return nil }
+        self.init(name: first.name) { value in
+            guard case .dictionary(let entries) = value else { return true }
+            return entries.allSatisfy { entry in
+                (keys?.accepts(entry.key) ?? true) && (values?.accepts(entry.value) ?? true)
+            }
+        }
+    }
+
+    /// - Throws: ``PersistenceError/typeMismatch(path:expected:found:)`` if the type does not have the value.
+    func require(_ value: MigrationTree) throws(PersistenceError) {
+        guard !accepts(value) else { return }
+        let found = if case .string(let text) = value { "\"\(text)\"" } else { "another value" }
+        throw .typeMismatch(path: "", expected: name, found: found)
+    }
+
+    /// Checks the elements of a collection.
+    var elements: ValueCheck {
+        ValueCheck(name: name) { value in
+            guard case .array(let values) = value else { return true }
+            return values.allSatisfy(accepts)
+        }
+    }
+
+    /// Checks the value of an optional.
+    var optional: ValueCheck {
+        ValueCheck(name: name) { value in
+            switch value {
+            case .null: true
+            case .wrapped(let value): accepts(value)
+            default: accepts(value)
+            }
+        }
+    }
 }
 
 extension PersistentValue {

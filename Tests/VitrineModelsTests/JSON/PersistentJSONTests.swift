@@ -39,6 +39,43 @@ import VitrineModels
         #expect(try again(Decimal.nan).isNaN)
     }
 
+    @Test func everyNumberThatExistsComesBack() throws {
+        var generator = SystemRandomNumberGenerator()
+        let usual = [Double.nan, -.nan, Double(nan: 5, signaling: false), -Double(nan: 1, signaling: false)]
+        let zero = Double([Int]().count)
+        let doubles = usual + [zero / zero, .infinity - .infinity, .greatestFiniteMagnitude, -.leastNormalMagnitude]
+            + [0x7FF0_0000_0000_0001, 0xFFF4_0000_0000_0000].map { Double(bitPattern: $0) }
+            + (0..<20_000).map { _ in Double(bitPattern: generator.next()) }
+        #expect(try again(doubles).map(\.bitPattern) == doubles.map(\.bitPattern))
+        let floats = [Float.nan, -.nan, Float(zero) / Float(zero), Float(bitPattern: 0x7F80_0001)]
+            + (0..<20_000).map { _ in Float(bitPattern: generator.next()) }
+        #expect(try again(floats).map(\.bitPattern) == floats.map(\.bitPattern))
+        let date = Date(timeIntervalSinceReferenceDate: -.nan)
+        #expect(try again(date).timeIntervalSinceReferenceDate.bitPattern == (-Double.nan).bitPattern)
+        // Earlier exports wrote these.
+        let coder = PersistentCoder(registry: TypeRegistry())
+        #expect(try coder.decode(Double.self, fromJSON: #"{"value": "-nan"}"#).bitPattern == (-Double.nan).bitPattern)
+        #expect(throws: PersistenceError.self) { try coder.decode(Double.self, fromJSON: #"{"value": "nan:x"}"#) }
+    }
+
+    @Test func optionalsOfOptionalsKeepTheirLevel() throws {
+        let values: [Int??] = [nil, .some(nil), 5]
+        #expect(try again(values) == values)
+        let deeper: [Int???] = [nil, .some(nil), .some(.some(nil)), 5]
+        #expect(try again(deeper) == deeper)
+        let dictionaries: [[String: Int?]??] = [
+            nil, .some(nil), ["$some": nil], ["$some": 3], ["$some": nil, "a": 1], [:],
+        ]
+        #expect(try again(dictionaries) == dictionaries)
+    }
+
+    @Test func linksThatAreTooDeepForJSONAreAnError() throws {
+        let animals = (0..<300).map { Animal("\($0)") }
+        for index in 1..<300 { animals[index - 1].friend = animals[index] }
+        #expect(throws: PersistenceError.tooDeep(limit: 256)) { try Self.json(animals) }
+        #expect(try again(Array(animals.reversed())).map(\.name) == animals.reversed().map(\.name))
+    }
+
     @Test func graphsKeepTheirShape() throws {
         let dog = Dog("Rex")
         dog.barks = 9

@@ -192,3 +192,63 @@ private final class VersionedLeaf<Build: Age>: VersionedRoot<Build> {
         record.header(version: "7", superclass: VersionedRoot<Build>.self)
     }
 }
+
+/// An object with a struct that changes from build to build, as a property and in an extension.
+private final class Holder<Build: DatedBuild>: PersistentObject {
+    let inner: Dated<Build>
+    var persistentExtensions = ExtensionStorage()
+
+    init(_ inner: Dated<Build>) { self.inner = inner }
+
+    static var persistentName: String { "Holder" }
+    static func describe(in record: inout RecordBuilder) {
+        record.header(version: "1", isExtensible: true)
+        record.property("inner", Dated<Build>.self)
+    }
+    func persistProperties(to writer: inout BinaryWriter) {
+        writer.write(inner)
+        writer.write(persistentExtensions)
+    }
+    init(restoring reader: inout BinaryReader) throws(PersistenceError) {
+        inner = try reader.read()
+        reader.register(self)
+        persistentExtensions = try reader.read()
+    }
+    func persistentEquals(_ other: AnyObject) -> Bool { inner == (other as? Holder)?.inner }
+    func persistentHash(into hasher: inout Hasher) { hasher.combine(inner) }
+}
+
+private enum Before: DatedBuild {
+    static var version: SchemaVersion { "1" }
+    static var properties: [DatedProperty] { [DatedProperty(name: "a")] }
+}
+
+private enum After: DatedBuild {
+    static var version: SchemaVersion { "2" }
+    static var properties: [DatedProperty] { [DatedProperty(name: "x")] }
+    static var steps: [MigrationStep] {
+        [
+            MigrationStep(to: "2") { data in
+                data.rename("a", to: "x")
+                try data.convert("x") { (number: Int) in number * 2 }
+            }
+        ]
+    }
+}
+
+@Suite struct NestedStructMigrationTests {
+    @Test func stepsOfStructsInObjectsRunWhateverTheObjectsStandIn() throws {
+        let holder = Holder<Before>(Dated([3]))
+        #expect(try Written(holder).read(as: Holder<After>.self).inner.values == [6])
+        #expect(try Written([holder]).read(as: [Holder<After>].self).map(\.inner.values) == [[6]])
+        #expect(try Written(["k": holder]).read(as: [String: Holder<After>].self)["k"]?.inner.values == [6])
+    }
+
+    @Test func valuesOfExtensionsAreMigratedOnce() throws {
+        let holder = Holder<Before>(Dated([3]))
+        holder.persistentExtensions[ExtensionKey("more", default: Dated<Before>([0]))] = Dated([5])
+        let later = try Written(holder).read(as: Holder<After>.self)
+        #expect(later.inner.values == [6])
+        #expect(later.persistentExtensions[ExtensionKey("more", default: Dated<After>([0]))].values == [10])
+    }
+}

@@ -64,6 +64,13 @@ import VitrineModels
         #expect(data.remove("bar")?.tree == .record(inner))
     }
 
+    @Test func optionalsOfOptionalsKeepTheirLevel() throws {
+        for value in [nil, .some(nil), 5] as [Int??] {
+            data.set("number", to: Int???.some(value))
+            #expect(try data.value("number", as: Int??.self) ?? nil == value)
+        }
+    }
+
     @Test func collectionsConvert() throws {
         data.set("list", to: [1, 2])
         data.set("table", to: ["a": 1])
