@@ -58,7 +58,11 @@ import VitrineServer
         Case("no number", 502, "source-invalid", ok + "Content-Length: many\r\n\r\nabcd"),
         Case("no HTTP", 502, "source-invalid", "220 mail.example ESMTP\r\n"),
         Case("wrong coding", 502, "source-invalid", ok + "Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd"),
-        Case("bomb", 413, "source-too-large", bomb(["Content-Encoding: gzip"])),
+        Case("bomb of gzip", 413, "source-too-large", bomb("gzip", made(by: "gzip -9"))),
+        Case("bomb of deflate", 413, "source-too-large", bomb("deflate", made(by: deflate))),
+        Case("bomb of brotli", 413, "source-too-large", bomb("br", brotliZeros)),
+        Case("bomb of zstd", 413, "source-too-large", bomb("zstd", zstdZeros)),
+        Case("bomb in a bomb", 413, "source-too-large", bomb("gzip, gzip", made(by: "gzip -9 | gzip -9"))),
         Case("page", 422, "not-an-image", ScriptedOrigin.answer(page, ["Content-Type: text/html"])),
         Case("page as a picture", 422, "not-an-image", ScriptedOrigin.answer(page, ["Content-Type: image/jpeg"])),
         Case("empty", 422, "not-an-image", ScriptedOrigin.answer([])),
@@ -87,12 +91,28 @@ import VitrineServer
         ScriptedOrigin.answer(Array(((try? Samples.bytes("lake.jpg")) ?? []).prefix(count)))
     }
 
-    /// 64 MB of zeros as 64 KB of gzip(1).
-    private static func bomb(_ fields: [String]) -> [Step] {
-        let script = "head -c 64000000 /dev/zero | gzip -9"
-        guard let made = try? ChildProcess.run("/bin/sh", ["-c", script]) else { return [.close] }
-        return ScriptedOrigin.answer(made.output, fields)
+    /// A picture that is 64 MB of zeros when its coding is undone.
+    private static func bomb(_ coding: String, _ body: [UInt8]) -> [Step] {
+        ScriptedOrigin.answer(body, ["Content-Encoding: \(coding)"])
     }
+
+    /// What a command makes of 64 MB of zeros.
+    private static func made(by command: String) -> [UInt8] {
+        (try? ChildProcess.run("/bin/sh", ["-c", "head -c 64000000 /dev/zero | \(command)"]).output) ?? []
+    }
+
+    private static let deflate =
+        "python3 -c 'import sys, zlib; sys.stdout.buffer.write(zlib.compress(sys.stdin.buffer.read()))'"
+
+    /// RFC 8878: a frame without a size, of 489 blocks that repeat one byte 131,072 times.
+    private static let zstdZeros: [UInt8] =
+        [0x28, 0xB5, 0x2F, 0xFD, 0, 0x58] + (0..<489).flatMap { [$0 == 488 ? 3 : 2, 0, 0x10, 0] }
+
+    /// RFC 7932, as an encoder writes them.
+    private static let brotliZeros = Array(
+        Data(
+            base64Encoded: "y///P/gnAOKxQCD3/o///3/wTwDEYRGA7v0f////4J8AiMMCAN37P/7//8E/ARCHBQC693/8//+D"
+                + "fwIgDgsAdO//+P//B/8EQBwWAOje//H//w/+CYA4LADQvf/L/0co/BMAcVgAoHsIBQ==") ?? Data())
 
     @Test(arguments: cases)
     func originsThatFailAreErrorsOfTheirOwn(example: Case) async throws {
