@@ -150,7 +150,15 @@ import VitrineServer
         #expect(try load(["--admin-bind", "off"]).adminBind.isEmpty)
     }
 
+    @Test func switchesMayHaveAValue() throws {
+        #expect(try !load(["--http2", "false"]).http2)
+        #expect(try load(["--iiif", "on", "--http2", "off"]).iiif)
+        let configuration = try load(["--allow-loopback-sources", "--iiif", "--http2=false"])
+        #expect(configuration.iiif && !configuration.http2)
+    }
+
     @Test(arguments: [
+        (["--http2", "maybe"], "--http2: “maybe” is not true or false"),
         (["--qualty", "3"], "--qualty: there is no such flag; did you mean “quality”?; see --help"),
         (["quality"], "“quality” is not a flag; see --help"),
         (["--quality"], "--quality: its value is missing"),

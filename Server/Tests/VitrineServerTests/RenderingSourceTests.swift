@@ -33,7 +33,7 @@ import Darwin
 
     @Test(arguments: [
         "local:///../Package.swift", "local:///a/../../Package.swift", "local:///%2e%2e/Package.swift",
-        "local:///..%2fPackage.swift", "local:///./lake.jpg", "local:///lake.jpg%00.png", "local:///%",
+        "local:///..%2fPackage.swift", "local:///./lake.jpg", "local:///lake.jpg%00.png",
         "local:///%2e/lake.jpg", "local:///..", "local:///a/..%00",
     ])
     func pathsDoNotLeaveTheRoot(address: String) async throws {
@@ -71,13 +71,17 @@ import Darwin
         let fixture = try RenderingFixture()
         let root = fixture.root + "/local"
         try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
-        for name in ["ein see.png", "100%25.png", "sée.png"] {
+        for name in ["ein see.png", "100%25.png", "50%.png", "sée.png"] {
             try Data(Samples.bytes("leaf.png")).write(to: URL(filePath: root + "/" + name))
         }
         let own = try RenderingFixture { $0.sources.localRoot = root }
-        for address in ["ein%20see.png", "ein see.png", "100%2525.png", "s%C3%A9e.png", "sée.png"] {
+        for address in [
+            "ein%20see.png", "ein see.png", "100%2525.png", "50%.png", "50%25.png", "s%C3%A9e.png", "sée.png",
+        ] {
             #expect(try await own.image("local:///" + address).image.format == .png, "\(address)")
         }
+        // A sign that is no escape is a part of the name.
+        #expect(await own.error("local:///%")?.status == 404)
     }
 
     @Test func sourcesMayBeTurnedOff() async throws {

@@ -339,7 +339,7 @@ extension ServerConfiguration {
             let text: String
             if parts.count == 2 {
                 text = String(parts[1])
-            } else if isSwitch {
+            } else if isSwitch, index == arguments.count || arguments[index].hasPrefix("--") {
                 text = "true"
             } else if index < arguments.count {
                 text = arguments[index]
