@@ -17,6 +17,8 @@ import VitrineServer
         return names.sorted().filter {
             var isDirectory: ObjCBool = false
             let path = directory + "/" + $0
+            // Hidden files are no sources.
+            if $0.split(separator: "/").contains(where: { $0.hasPrefix(".") }) { return false }
             return FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) && !isDirectory.boolValue
         }
     }()
