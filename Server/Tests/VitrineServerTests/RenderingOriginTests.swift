@@ -96,7 +96,7 @@ import VitrineServer
         ScriptedOrigin.answer(body, ["Content-Encoding: \(coding)"])
     }
 
-    /// What a command makes of 64 MB of zeros.
+    /// The output of a command for 64 MB of zeros.
     private static func made(by command: String) -> [UInt8] {
         (try? ChildProcess.run("/bin/sh", ["-c", "head -c 64000000 /dev/zero | \(command)"]).output) ?? []
     }
