@@ -2,16 +2,16 @@ import CVitrineArchive
 import CVitrineSandbox
 import VitrineImaging
 
-/// Reads the first page of comics in RAR and 7z archives by libarchive.
+/// Reads the first pages of comics in RAR and 7z archives by libarchive.
 ///
-/// The description of such a document is the file of its first page. The archive is walked twice: for the names, and
-/// for the page. The result is counted, and archives whose pages stand behind much other content are refused.
+/// The description of such a document is the file of one page. The archive is walked twice: for the names, and for the
+/// page. The result is counted, and archives whose pages stand behind much other content are refused.
 struct ComicArchive: DocumentRendering {
     /// Bytes that may have to be decompressed before the page of a solid archive.
     private static let maximumSkipped = 256 << 20
 
     func describe(_ source: ByteSource, _ request: DocumentRequest) throws(ImageError) -> [UInt8] {
-        guard request.parameters == Array(ArchivePage.parameters.utf8) else {
+        guard let number = ArchivePages.page(request.parameters) else {
             throw .invalidRequest(reason: "an unknown question about an archive")
         }
         guard source.count <= request.limits.maximumInputBytes else {
@@ -23,11 +23,11 @@ struct ComicArchive: DocumentRendering {
             let address
         {
             defer { csandbox_unmap(address, source.count) }
-            return try page(UnsafeRawBufferPointer(start: address, count: source.count), source.name)
+            return try page(number, of: UnsafeRawBufferPointer(start: address, count: source.count), source.name)
         }
         let bytes = try source.allBytes()
         return try bytes.withUnsafeBytes { buffer in
-            Result { () throws(ImageError) in try page(buffer, source.name) }
+            Result { () throws(ImageError) in try page(number, of: buffer, source.name) }
         }.get()
     }
 
@@ -35,13 +35,16 @@ struct ComicArchive: DocumentRendering {
         throw .unsupported(input: source.name, reason: WorkerServer.readsNoDocuments)
     }
 
-    private func page(_ bytes: UnsafeRawBufferPointer, _ name: String) throws(ImageError) -> [UInt8] {
-        var choice = ArchivePage()
+    private func page(
+        _ number: Int, of bytes: UnsafeRawBufferPointer, _ name: String
+    ) throws(ImageError) -> [UInt8] {
+        var choice = ArchivePages()
         try walk(bytes, name) { (index, entry, _) throws(ImageError) in
             guard entry.is_file, let path = entry.name else { return true }
             return choice.consider(Array(String(cString: path).utf8), index: index)
         }
-        guard let chosen = choice.index else { return [] }
+        guard number < choice.indices.count else { return [] }
+        let chosen = choice.indices[number]
         var result: [UInt8] = []
         var skipped = 0
         try walk(bytes, name) { (index, entry, archive) throws(ImageError) in
@@ -71,7 +74,7 @@ struct ComicArchive: DocumentRendering {
         }
         defer { carchive_close(archive) }
         var entry = carchive_entry()
-        for index in 0..<ArchivePage.maximumEntries {
+        for index in 0..<ArchivePages.maximumEntries {
             let status = carchive_next(archive, &entry)
             if status == CARCHIVE_END { return }
             guard status == CARCHIVE_OK else { throw Self.error(status, name) }
@@ -83,16 +86,16 @@ struct ComicArchive: DocumentRendering {
         _ archive: OpaquePointer, _ entry: carchive_entry, _ name: String
     ) throws(ImageError) -> [UInt8] {
         var result: [UInt8] = []
-        result.reserveCapacity(max(0, min(Int(entry.size), ArchivePage.maximumBytes)))
+        result.reserveCapacity(max(0, min(Int(entry.size), ArchivePages.maximumBytes)))
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while true {
             var got = 0
             let status = carchive_read(archive, &buffer, buffer.count, &got)
             guard status == CARCHIVE_OK else { throw error(status, name) }
             if got == 0 { return result }
-            guard result.count + got <= ArchivePage.maximumBytes else {
+            guard result.count + got <= ArchivePages.maximumBytes else {
                 throw .limitExceeded(
-                    input: name, limit: .documentBytes, actual: result.count + got, allowed: ArchivePage.maximumBytes)
+                    input: name, limit: .documentBytes, actual: result.count + got, allowed: ArchivePages.maximumBytes)
             }
             result.append(contentsOf: buffer[..<got])
         }

@@ -1,8 +1,12 @@
-/// Finds the cover of a Mobipocket or Kindle book (MOBI, AZW, AZW3), which is one of the records of a PalmDB file.
+/// Finds the cover of a Mobipocket or Kindle book (MOBI, AZW, AZW3), which is one of the records of a PalmDB file, and
+/// the pictures that show the book if the cover is damaged: its thumbnail, and those of the text.
 ///
 /// Sources: the PalmDB and MOBI pages of the MobileRead wiki.
 enum MobiPictures: PictureLocating {
     static let formats: [ImageFormat] = [.mobi]
+
+    /// Records of pictures that are looked at from the first on.
+    private static let mostRecords = 16
 
     static func format(of reader: ByteReader) throws(ImageError) -> ImageFormat? {
         reader.matches("BOOKMOBI", at: 60) ? .mobi : nil
@@ -34,15 +38,12 @@ enum MobiPictures: PictureLocating {
             }
             offsets = [cover, thumbnail].compactMap(\.self).filter { $0 != 0xFFFF_FFFF }
         }
-        var found: [EmbeddedPicture] = []
-        for offset in offsets {
-            if let picture = picture(firstImage &+ offset, of: count, reader) { found.append(picture) }
-        }
-        // Books without the entry have their cover first.
-        if found.isEmpty, firstImage < count, let picture = picture(firstImage, of: count, reader) {
-            found.append(picture)
-        }
-        return EmbeddedPictures(pictures: found)
+        // Books without the entries have their cover first.
+        var records = offsets.map { firstImage &+ $0 }
+        let first = Range(from: firstImage, to: max(firstImage, min(count, firstImage &+ mostRecords)))
+        records += first.filter { !records.contains($0) }
+        return EmbeddedPictures(
+            pictures: records.compactMap { picture($0, of: count, reader) }, isRanked: true)
     }
 
     private static func picture(_ index: Int, of count: Int, _ reader: ByteReader) -> EmbeddedPicture? {
@@ -68,9 +69,12 @@ enum MobiPictures: PictureLocating {
 /// Finds the cover of a book in FictionBook, which stands in it as base64.
 ///
 /// The reference is read by the scanner of XML, up to the end of the description. Behind it the file is searched for
-/// the element `binary` with that name.
+/// the element `binary` with that name, and for others, which show the book if the cover is damaged.
 enum FictionBookPictures: PictureLocating {
     static let formats: [ImageFormat] = [.fictionBook]
+
+    /// Pictures beside the cover that are looked at.
+    private static let mostOthers = 8
 
     static func format(of reader: ByteReader) throws(ImageError) -> ImageFormat? {
         guard reader.count >= 32 else { return nil }
@@ -115,13 +119,21 @@ enum FictionBookPictures: PictureLocating {
         }
         guard let name, name.hasPrefix("#"), name.utf8.count > 1 else { return EmbeddedPictures() }
         let id = String(name.dropFirst())
-        while let event = try scanner.next() {
-            guard event == .start, scanner.isNamed("binary"), scanner.attribute("id") == id else { continue }
-            guard try scanner.next() == .text else { break }
-            let picture = Base64Text.decode(scanner.raw(scanner.text))
-            return EmbeddedPictures(pictures: picture.isEmpty ? [] : [EmbeddedPicture(content: .bytes(picture))])
+        var (cover, others): (EmbeddedPicture?, [EmbeddedPicture]) = (nil, [])
+        do throws(ImageError) {
+            while cover == nil || others.count < mostOthers, let event = try scanner.next() {
+                guard event == .start, scanner.isNamed("binary"), !scanner.isEmptyElement else { continue }
+                let isCover = cover == nil && scanner.attribute("id") == id
+                guard isCover || others.count < mostOthers, try scanner.next() == .text else { continue }
+                let picture = EmbeddedPicture(content: .base64(scanner.raw(scanner.text)))
+                if isCover { cover = picture } else { others.append(picture) }
+            }
+        } catch {
+            // What stands behind the cover does not spoil it.
+            if cover == nil { throw error }
         }
-        return EmbeddedPictures()
+        guard let cover else { return EmbeddedPictures() }
+        return EmbeddedPictures(pictures: [cover] + others, isRanked: true)
     }
 }
 

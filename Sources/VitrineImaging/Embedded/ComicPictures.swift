@@ -1,4 +1,4 @@
-/// Finds the first page of comics in tar archives (POSIX.1-1988 ustar, with the long names of GNU).
+/// Finds the first pages of comics in tar archives (POSIX.1-1988 ustar, with the long names of GNU).
 ///
 /// An archive counts as a comic if it holds pictures and nothing else that matters.
 enum ComicTarPictures: PictureLocating {
@@ -9,20 +9,20 @@ enum ComicTarPictures: PictureLocating {
 
     static func format(of reader: ByteReader) throws(ImageError) -> ImageFormat? {
         guard reader.matches("ustar", at: 257) else { return nil }
-        return try firstPage(reader) == nil ? nil : .comicTar
+        return try pages(reader).isEmpty ? nil : .comicTar
     }
 
     static func pictures(
         _ reader: ByteReader, _ format: ImageFormat, _ limits: ImageLimits
     ) throws(ImageError) -> EmbeddedPictures {
-        guard let page = try firstPage(reader) else { return EmbeddedPictures() }
-        return EmbeddedPictures(pictures: [EmbeddedPicture(content: .range(page))])
+        EmbeddedPictures(
+            pictures: try pages(reader).map { EmbeddedPicture(content: .range($0)) }, isRanked: true)
     }
 
-    /// The first page by name; nil if the archive is no comic.
-    private static func firstPage(_ reader: ByteReader) throws(ImageError) -> Range<Int>? {
+    /// The first pages by name; none if the archive is no comic.
+    private static func pages(_ reader: ByteReader) throws(ImageError) -> [Range<Int>] {
         var at = 0
-        var (choice, page) = (ArchivePage(), nil as Range<Int>?)
+        var (choice, places) = (ArchivePages(), [Int: Range<Int>]())
         var longName: [UInt8]?
         for index in 0..<maximumEntries where at &+ block <= reader.count {
             let header = try reader.bytes(from: at, to: at &+ block)
@@ -37,13 +37,13 @@ enum ComicTarPictures: PictureLocating {
                 longName = text(try reader.bytes(from: start, to: start &+ min(size, 4_096))[...])
             case UInt8(ascii: "0"), 0:
                 if name.last == UInt8(ascii: "/") { break }
-                guard choice.consider(name, index: index) else { return nil }
-                if choice.index == index { page = Range(from: start, to: start &+ size) }
+                guard choice.consider(name, index: index) else { return [] }
+                if choice.indices.contains(index) { places[index] = Range(from: start, to: start &+ size) }
             default: break
             }
             at = start &+ (size &+ block &- 1) / block &* block
         }
-        return page
+        return choice.indices.compactMap { places[$0] }
     }
 
     private static func text(_ field: ArraySlice<UInt8>) -> [UInt8]? {
@@ -66,7 +66,7 @@ enum ComicTarPictures: PictureLocating {
     }
 }
 
-/// Finds the first page of comics in RAR archives, and asks the worker for pages that are compressed.
+/// Finds the first pages of comics in RAR archives, and asks the worker for pages that are compressed.
 ///
 /// The headers of both versions of the format are read here (RAR 5.0 archive format; `technote.txt` of RAR 4), so that
 /// other archives are told from comics. A stored page needs no helper. Archives in 7z keep their names compressed: the
@@ -86,27 +86,50 @@ package enum ComicArchivePictures: PictureLocating {
     package static func format(of reader: ByteReader) throws(ImageError) -> ImageFormat? {
         guard reader.count >= 20 else { return nil }
         if reader.matches("7z", at: 0), try reader.u32(at: 2) == 0xBCAF_271C { return .comic7z }
-        return try files(reader).flatMap(firstPage) == nil ? nil : .comicRAR
+        return try files(reader).map(pages)?.isEmpty == false ? .comicRAR : nil
     }
 
     package static func pictures(
         _ reader: ByteReader, _ format: ImageFormat, _ limits: ImageLimits
     ) throws(ImageError) -> EmbeddedPictures {
+        var stored = [Range<Int>?](repeating: nil, count: ArchivePages.most)
         if format == .comicRAR {
-            guard let page = try files(reader).flatMap(firstPage) else { return EmbeddedPictures() }
-            if page.isEncrypted { throw .unsupported(input: reader.name, reason: "its content is encrypted") }
-            if page.isStored { return EmbeddedPictures(pictures: [EmbeddedPicture(content: .range(page.data))]) }
+            let comic = try files(reader).map(pages) ?? []
+            guard let first = comic.first else { return EmbeddedPictures() }
+            if first.isEncrypted { throw .unsupported(input: reader.name, reason: "its content is encrypted") }
+            stored = comic.map { $0.isStored && !$0.isEncrypted ? $0.data : nil }
         }
-        let page = try WorkerPool.shared.describe(
-            reader.source, parameters: Array(ArchivePage.parameters.utf8), limits: limits)
-        return EmbeddedPictures(pictures: page.isEmpty ? [] : [EmbeddedPicture(content: .bytes(page))])
+        var pictures = stored.enumerated().map { number, range in
+            EmbeddedPicture(content: range.map { .range($0) } ?? .archived(page: number))
+        }
+        // The first page that is compressed tells what is wrong with the archive, or that there is no worker.
+        var failure: ImageError?
+        while case .archived(let number)? = pictures.first?.content {
+            do throws(ImageError) {
+                let bytes = try page(number, of: reader.source, limits)
+                guard !bytes.isEmpty else { return EmbeddedPictures() }
+                pictures[0].content = .bytes(bytes)
+                break
+            } catch {
+                guard error.concernsBytes else { throw error }
+                failure = failure ?? error
+                pictures.removeFirst()
+            }
+        }
+        if pictures.isEmpty, let failure { throw failure }
+        return EmbeddedPictures(pictures: pictures, isRanked: true)
     }
 
-    /// The first page by name; nil if an archive is no comic.
-    private static func firstPage(_ files: [File]) -> File? {
-        var choice = ArchivePage()
-        for (index, file) in files.enumerated() where !choice.consider(file.name, index: index) { return nil }
-        return choice.index.map { files[$0] }
+    /// The file of a page, counted from 0, by the worker; no bytes if there are fewer pages.
+    static func page(_ number: Int, of source: ByteSource, _ limits: ImageLimits) throws(ImageError) -> [UInt8] {
+        try WorkerPool.shared.describe(source, parameters: ArchivePages.parameters(page: number), limits: limits)
+    }
+
+    /// The first pages by name; none if an archive is no comic.
+    private static func pages(_ files: [File]) -> [File] {
+        var choice = ArchivePages()
+        for (index, file) in files.enumerated() where !choice.consider(file.name, index: index) { return [] }
+        return choice.indices.map { files[$0] }
     }
 
     /// The files of a RAR archive; nil for any other input. Ends at damage, and at encrypted headers.
@@ -230,21 +253,36 @@ package enum ComicArchivePictures: PictureLocating {
     }
 }
 
-/// The choice of the page of an archive, for the worker that opens archives by libarchive.
-package struct ArchivePage: Sendable {
-    /// The parameters of a request for the first page.
-    package static let parameters = "first page"
+/// The choice of the first pages of an archive, by name, for the worker that opens archives by libarchive.
+package struct ArchivePages: Sendable {
     /// Bytes that a page can have.
     package static let maximumBytes = ZipArchive.maximumPicture
     /// Entries that are looked at.
     package static let maximumEntries = 65_535
+    /// Pages that are kept: the first, and those that take its place if it is damaged.
+    package static let most = 8
 
-    /// The number of the chosen entry; nil as long as there is none.
-    package private(set) var index: Int?
-    private var name: [UInt8] = []
+    private static let question = "page "
+
+    /// The parameters of a request for a page, counted from 0.
+    package static func parameters(page: Int) -> [UInt8] { Array((question + String(page)).utf8) }
+
+    /// The page that a request asks for; nil for other questions.
+    package static func page(_ parameters: [UInt8]) -> Int? {
+        let text = String(decoding: parameters, as: UTF8.self)
+        guard text.hasPrefix(question), let page = Int(text.dropFirst(question.count)), (0..<most).contains(page) else {
+            return nil
+        }
+        return page
+    }
+
+    private var pages: [(name: [UInt8], index: Int)] = []
     private var isComic = true
 
     package init() {}
+
+    /// The numbers of the first entries, in the order of their names; none as long as there is no page.
+    package var indices: [Int] { pages.map(\.index) }
 
     /// Takes a file of the archive into account.
     ///
@@ -253,12 +291,13 @@ package struct ArchivePage: Sendable {
         guard isComic else { return false }
         if ArchivePath.isCompanion(name[...]) { return true }
         guard ArchivePath.isPicture(name[...]) else {
-            (isComic, self.index) = (false, nil)
+            (isComic, pages) = (false, [])
             return false
         }
-        if self.index == nil || ArchivePath.isBefore(name[...], self.name[...]) {
-            (self.index, self.name) = (index, name)
-        }
+        let place = pages.firstIndex { ArchivePath.isBefore(name[...], $0.name[...]) } ?? pages.count
+        guard place < Self.most else { return true }
+        pages.insert((name, index), at: place)
+        if pages.count > Self.most { pages.removeLast() }
         return true
     }
 }

@@ -8,6 +8,10 @@ package struct EmbeddedPicture: Sendable {
         case bytes([UInt8])
         /// In the file, compressed by deflate without a wrapper: where, and the bytes that are expected to come out.
         case deflated(Range<Int>, count: Int)
+        /// In a document, as text of 64 characters.
+        case base64(ArraySlice<UInt8>)
+        /// A page of a comic in an archive that the worker opens, counted from 0.
+        case archived(page: Int)
     }
 
     package var content: Content
@@ -132,6 +136,17 @@ struct HeldPicture {
                     compressed, reader.source, wrapper: .raw, claimed: count, maximum: ZipArchive.maximumPicture),
                 !bytes.isEmpty
             else { return nil }
+            source = ByteSource(bytes: bytes, name: reader.name)
+            range = nil
+        case .base64(let text):
+            let bytes = Base64Text.decode(text)
+            guard !bytes.isEmpty else { return nil }
+            source = ByteSource(bytes: bytes, name: reader.name)
+            range = nil
+        case .archived(let page):
+            guard let bytes = try? ComicArchivePictures.page(page, of: reader.source, limits), !bytes.isEmpty else {
+                return nil
+            }
             source = ByteSource(bytes: bytes, name: reader.name)
             range = nil
         }

@@ -41,24 +41,50 @@ import VitrineImaging
         #expect(try info(mobi(pictures, [(202, 1), (201, 2)])).storedSize.width == 200)
         #expect(try info(mobi(pictures, [(202, 1), (201, 0xFFFF_FFFF)])).storedSize.width == 20)
         #expect(try info(mobi([pictures[1]], [])).storedSize.width == 20)
+        // Where the entry leads to no picture, the first one shows the book.
         for entries in [[(201, 0)], [(201, 9)], [(201, 0x7FFF_FFFF)]] {
-            #expect(throws: ImageError.self) { try info(mobi(pictures, entries)) }
+            #expect(try info(mobi(pictures, entries)).storedSize.width == 20)
+            #expect(throws: ImageError.self) { try info(mobi([pictures[0]], entries)) }
         }
         let book = mobi(pictures, [(201, 2)])
         for count in stride(from: 0, to: book.count, by: 31) { _ = try? info(Array(book.prefix(count))) }
     }
 
+    @Test func nextPictureTakesThePlaceOfADamagedCover() throws {
+        let decoder = ImageDecoder(isolation: .inProcess)
+        let cover = try EmbeddedPictureTests.damaged(60, 90)
+        let (thumbnail, other) = (try EmbeddedPictureTests.jpeg(20, 30), try EmbeddedPictureTests.jpeg(40, 10))
+        let pictures = [other, thumbnail, cover]
+        #expect(try info(mobi(pictures, [(202, 1), (201, 2)])).storedSize.width == 60)
+        #expect(try decoder.decode(.bytes(mobi(pictures, [(202, 1), (201, 2)]))).width == 20)
+        #expect(try decoder.decode(.bytes(mobi(pictures, [(201, 2)]))).width == 40)
+        let book = fictionBook(cover, others: [[1, 2, 3], cover, thumbnail])
+        for file in [book, ZipSample([.init("a.fb2", book)]).bytes] {
+            #expect(try info(file).storedSize.width == 60)
+            #expect(try decoder.decode(.bytes(file)).width == 20)
+        }
+        // Damage of the document behind the cover does not matter.
+        let cut = fictionBook(thumbnail, others: [cover])
+        #expect(try decoder.decode(.bytes(Array(cut.dropLast(300)))).width == 20)
+    }
+
     // MARK: FictionBook
 
-    private func fictionBook(_ picture: [UInt8], href: String = "#c.jpg", prologue: String = "") -> [UInt8] {
-        let text = Data(picture).base64EncodedString(options: [.lineLength76Characters, .endLineWithLineFeed])
+    private func fictionBook(
+        _ picture: [UInt8], href: String = "#c.jpg", prologue: String = "", others: [[UInt8]] = []
+    ) -> [UInt8] {
+        func encoded(_ bytes: [UInt8]) -> String {
+            Data(bytes).base64EncodedString(options: [.lineLength76Characters, .endLineWithLineFeed])
+        }
+        let text = encoded(picture)
+        let binaries = others.enumerated().map { "<binary id='o\($0)'/><binary id='p\($0)'>\(encoded($1))</binary>" }
         return Array(
             """
             <?xml version="1.0" encoding="windows-1251"?>\(prologue)<FictionBook xmlns:l="http://www.w3.org/1999/xlink">
             <description><title-info><coverpage><image l:href="\(href)"/></coverpage></title-info></description>
             <body><p>a &lt; b <![CDATA[</FictionBook>]]></p></body>
             <binary id="x" content-type="image/png">AAAA</binary>
-            <binary content-type="image/jpeg" id="c.jpg">\(text)</binary></FictionBook>
+            <binary content-type="image/jpeg" id="c.jpg">\(text)</binary>\(binaries.joined())</FictionBook>
             """.utf8)
     }
 

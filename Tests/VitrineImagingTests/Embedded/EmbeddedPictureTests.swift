@@ -20,6 +20,15 @@ import VitrineImaging
             Image(size: PixelSize(width: width, height: height), color: color), quality: 0.95, options: options)
     }
 
+    /// A picture whose header is whole, and whose pixels are not all there.
+    static func damaged(_ width: Int, _ height: Int) throws -> [UInt8] {
+        let noise = Image(width: width, height: height, alpha: .opaque) { pixels in
+            for i in pixels.indices { pixels[i] = i % 4 == 3 ? 255 : UInt8(truncatingIfNeeded: i &* i &* 31 >> 3) }
+        }
+        let bytes = try LibJPEGEncoder().encode(noise, quality: 0.95, options: EncodeOptions())
+        return Array(bytes.dropLast(bytes.count / 4))
+    }
+
     /// A file with the JPEG behind its header; `count` overrides its length.
     static func raf(_ jpeg: [UInt8], offset: Int = 160, count: Int? = nil) -> [UInt8] {
         func word(_ value: Int) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) } }

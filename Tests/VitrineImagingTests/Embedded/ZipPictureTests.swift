@@ -276,6 +276,14 @@ import VitrineImaging
         #expect(try decoder.decode(.bytes(comic), at: .fit(5)).height == 5)
         #expect(error(tar([("1.jpg", file, try jpeg(20)), ("a.c", file, [1])]))?.caseName == "notAnImage")
         for count in stride(from: 0, to: comic.count, by: 97) { _ = error(Array(comic.prefix(count))) }
+        // The next page takes the place of damaged ones.
+        let (first, second) = (try EmbeddedPictureTests.damaged(50, 40), try jpeg(20))
+        let damaged = tar([("3.jpg", file, try jpeg(30)), ("2.jpg", file, second), ("1.jpg", file, first)])
+        #expect(try ImageInfo(of: .bytes(damaged)).storedSize.width == 50)
+        #expect(try decoder.decode(.bytes(damaged)).width == 20)
+        let unreadable = tar([("1.jpg", file, [1, 2, 3]), ("2.jpg", file, first), ("3.jpg", file, try jpeg(30))])
+        #expect(try decoder.decode(.bytes(unreadable), at: .fit(10)).width == 8)
+        #expect(error(tar([("1.jpg", file, first), ("2.jpg", file, first)]))?.caseName == "truncated")
     }
 
     @Test func storedPageOfARARArchiveNeedsNoHelper() throws {
@@ -311,6 +319,8 @@ import VitrineImaging
             for count in stride(from: 0, to: archive.count, by: 53) { _ = error(Array(archive.prefix(count))) }
         }
         #expect(error(rar4(pages, flags: 4))?.caseName == "unsupported")
+        let damaged = [("1.jpg", try EmbeddedPictureTests.damaged(50, 40)), ("2.jpg", try jpeg(20))]
+        for archive in [rar4(damaged), rar5(damaged)] { #expect(try decoder.decode(.bytes(archive)).width == 20) }
         for archive in [rar4(pages + [("a.c", [1])]), rar5(pages + [("a.c", [1])])] {
             #expect(error(archive)?.caseName == "notAnImage")
         }

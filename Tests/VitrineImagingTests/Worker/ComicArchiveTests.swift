@@ -7,7 +7,7 @@ import VitrineImaging
 @Suite struct ComicArchiveTests {
     private static let files = Corpus.files(in: "anything/corpus")
     private static let hostile = Corpus.files(in: "anything/hostile")
-    private let parameters = Array(ArchivePage.parameters.utf8)
+    private let parameters = ArchivePages.parameters(page: 0)
 
     private func page(_ path: String, _ pool: WorkerPool, _ limits: ImageLimits = .standard) throws -> [UInt8] {
         try pool.describe(try ByteSource(.file(path)), parameters: parameters, limits: limits)
@@ -63,20 +63,37 @@ import VitrineImaging
     @Test func otherQuestionsAreErrors() throws {
         let pool = WorkerFixture.pool(1)
         let source = ByteSource(bytes: Array("7z\u{BC}".utf8), name: "made")
-        for parameters in [[], Array("second page".utf8), parameters] {
+        for parameters in [[], Array("second page".utf8), Array("page 8".utf8), parameters] {
             #expect(throws: ImageError.self) { try pool.describe(source, parameters: parameters) }
         }
     }
 
-    @Test func pageIsChosenLikeThatOfOtherComics() {
-        var choice = ArchivePage()
-        #expect(choice.index == nil)
+    @Test func pagesAreChosenLikeThoseOfOtherComics() {
+        var choice = ArchivePages()
+        #expect(choice.indices.isEmpty)
         for (index, name) in ["b/2.jpg", "__MACOSX/a.txt", "b/10.jpg", "b/1.PNG", "info.nfo"].enumerated() {
             let isComic = choice.consider(Array(name.utf8), index: index)
             #expect(isComic)
         }
-        #expect(choice.index == 3)
+        #expect(choice.indices == [3, 0, 2])
+        for index in 10..<30 { _ = choice.consider(Array("b/\(40 - index).jpg".utf8), index: index) }
+        #expect(choice.indices.count == ArchivePages.most && choice.indices.prefix(2) == [3, 0])
         let isComic = choice.consider(Array("setup.exe".utf8), index: 9)
-        #expect(!isComic && choice.index == nil)
+        #expect(!isComic && choice.indices.isEmpty)
+    }
+
+    /// `Fixtures/worker/damaged-first.py` makes the archive.
+    @Test func nextPageTakesThePlaceOfADamagedOne() throws {
+        let path = try Fixture.path("worker/damaged-first.cb7")
+        let pool = WorkerFixture.pool(1)
+        for (number, width) in [(0, 64), (1, 24)] {
+            let page = try pool.describe(
+                ByteSource(.file(path)), parameters: ArchivePages.parameters(page: number), limits: .standard)
+            #expect(try ImageInfo(of: .bytes(page)).storedSize.width == width)
+        }
+        let none = try pool.describe(
+            ByteSource(.file(path)), parameters: ArchivePages.parameters(page: 2), limits: .standard)
+        #expect(none.isEmpty)
+        #expect(try ImageDecoder().decode(.file(path)).width == 24)
     }
 }
