@@ -251,9 +251,11 @@ extension ImageDecoder {
         request.region = region
         request.acceptsMeans = options.acceptsMeans
         request.notesRows = rows != nil
-        // A later page may have another shape, which its samples will tell.
+        // A later page may have another shape, which its samples will tell. Scaled rows mix what is there with rows that
+        // are missing below.
         request.allowsScaling =
-            region == nil && options.page == 0 && ResizedImages.largestServesAll(plans, at: request.target)
+            region == nil && options.page == 0 && !options.allowPartial
+            && ResizedImages.largestServesAll(plans, at: request.target)
         let decoded: DecodedImage
         if let preview = try embeddedPreview(in: source, request) {
             decoded = preview

@@ -42,7 +42,7 @@ struct ImageInfoTests {
             preview: [314, 2191]),
         .init(
             file: "gif/pillow-dispose_bgnd.gif", format: .gif, width: 100, height: 100, frames: 5, seconds: 5, loops: 0,
-            model: .palette),
+            alpha: true, model: .palette),
         .init(file: "gif/pillow-hopper.gif", format: .gif, width: 128, height: 128, model: .palette),
         .init(
             file: "gif/pillow-iss634.gif", format: .gif, width: 245, height: 245, frames: 42, seconds: 2.83, loops: 0,
