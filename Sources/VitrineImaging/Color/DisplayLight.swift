@@ -9,7 +9,7 @@ import Darwin
 /// Maps linear light of any brightness and gamut to sRGB: the only tone map of stills and videos.
 ///
 /// Light has the primaries of sRGB, and 1 is the white of the display. Other gamuts give negative numbers, and
-/// highlights numbers above 1. Colours that sRGB can show stay as they are, except for the brightest 3 % of light. All
+/// highlights numbers above 1. Colours that sRGB can show stay as they are, except for the brightest percent of light. All
 /// others are changed in Oklab (B. Ottosson, "A perceptual color space for image processing", 2020), where lines of
 /// constant hue are straight, so that hues are kept:
 ///
@@ -25,8 +25,8 @@ enum DisplayLight {
     /// dynamic range (ITU-R BT.2408-7, 2.2, "HDR Reference White").
     static let referenceWhite = 203.0
 
-    /// The lightness from which highlights are rolled off. Reference white loses one level of 255 by it.
-    private static let knee: Float = 0.991
+    /// The lightness from which highlights are rolled off: so near to 1 that reference white is still white in 8 bits.
+    private static let knee: Float = 0.998
     /// Light of grey at the knee. No colour whose channels are all below is lighter.
     private static let plainLight: Float = knee * knee * knee
     /// How far saturated colours may give way in lightness, for Ottosson's alpha: his examples span 0.05 to 5.

@@ -8,6 +8,22 @@ struct HEVCParameterSets {
     init(_ configuration: [UInt8], maximumSide: Int) throws(HEVCFault) {
         guard configuration.count >= 23 else { throw .corrupt("the configuration") }
         lengthSize = Int(configuration[21] & 3) + 1
+        var (sequences, pictures): ([HEVCSequence], [HEVCPictureParameters]) = ([], [])
+        try Self.forEachUnit(of: configuration) { (type, bytes) throws(HEVCFault) in
+            switch type {
+            case 33: sequences.append(try HEVCSequence(bytes, maximumSide: maximumSide))
+            case 34: pictures.append(try HEVCPictureParameters(bytes))
+            default: break
+            }
+        }
+        (self.sequences, self.pictures) = (sequences, pictures)
+    }
+
+    /// Calls `body` with the type and the payload of each NAL unit of a configuration.
+    private static func forEachUnit(
+        of configuration: [UInt8], _ body: (UInt8, [UInt8]) throws(HEVCFault) -> Void
+    ) throws(HEVCFault) {
+        guard configuration.count >= 23 else { throw .corrupt("the configuration") }
         var at = 23
         for _ in 0..<configuration[22] {
             guard at + 3 <= configuration.count else { throw .corrupt("the configuration") }
@@ -21,13 +37,21 @@ struct HEVCParameterSets {
                 guard length >= 3, at + length <= configuration.count else { throw .corrupt("the configuration") }
                 let bytes = configuration[at..<(at + length)].withUnsafeBufferPointer(HEVCBits.payload)
                 at += length
-                switch type {
-                case 33: sequences.append(try HEVCSequence(bytes, maximumSide: maximumSide))
-                case 34: pictures.append(try HEVCPictureParameters(bytes))
-                default: break
-                }
+                try body(type, bytes)
             }
         }
+    }
+
+    /// The colour space that the sequence names, of pictures of any depth and chroma; nil if it names none, and for
+    /// damaged configurations.
+    static func colors(_ configuration: [UInt8]) -> (primaries: Int, transfer: Int)? {
+        // A configuration has the sequences of one picture, which agree.
+        var found: (primaries: Int, transfer: Int)?
+        try? forEachUnit(of: configuration) { (type, bytes) throws(HEVCFault) in
+            guard type == 33, found == nil else { return }
+            found = try HEVCSequence(bytes, maximumSide: 1 << 16, anyVariety: true).colors
+        }
+        return found
     }
 
     /// The parameters of a picture, and those of its sequence.
@@ -60,6 +84,8 @@ struct HEVCSequence: Sendable {
     /// The code point of the colour matrix, and the range of the samples.
     private(set) var matrix = 2
     private(set) var isFullRange = false
+    /// The code points of the primaries and of the transfer function; nil without them.
+    private(set) var colors: (primaries: Int, transfer: Int)?
 
     /// Blocks with samples as they are.
     struct PCM: Sendable {
@@ -75,14 +101,17 @@ struct HEVCSequence: Sendable {
     /// - Parameters:
     ///   - bytes: The payload of the NAL unit, with its header.
     ///   - maximumSide: The most samples of a side.
-    init(_ bytes: [UInt8], maximumSide: Int) throws(HEVCFault) {
+    ///   - anyVariety: Whether sequences are read that this decoder does not decode: other chroma, and more bits.
+    init(_ bytes: [UInt8], maximumSide: Int, anyVariety: Bool = false) throws(HEVCFault) {
         var bits = HEVCBits(bytes, at: 2)
         bits.skip(4)
         let layers = bits.bits(3)
         bits.skip(1)
         Self.skipProfile(&bits, layers: layers)
         id = try bits.number(0...15, "sps_seq_parameter_set_id")
-        guard bits.number() == 1 else { throw .unsupported("chroma that is not 4:2:0") }
+        let chroma = bits.number()
+        guard chroma == 1 || anyVariety else { throw .unsupported("chroma that is not 4:2:0") }
+        if chroma == 3 { bits.skip(1) }
         width = try bits.number(1...maximumSide, "pic_width_in_luma_samples")
         height = try bits.number(1...maximumSide, "pic_height_in_luma_samples")
         var window = (left: 0, right: 0, top: 0, bottom: 0)
@@ -96,7 +125,8 @@ struct HEVCSequence: Sendable {
             throw .corrupt("the conformance window")
         }
         shown = (window.left..<(width - window.right), window.top..<(height - window.bottom))
-        guard bits.number() == 0, bits.number() == 0 else { throw .unsupported("not 8 bits") }
+        let depths = (bits.number(), bits.number())
+        guard depths == (0, 0) || anyVariety else { throw .unsupported("not 8 bits") }
         let logMaxOrder = try bits.number(0...12, "log2_max_pic_order_cnt_lsb_minus4") + 4
         for _ in (bits.flag() ? 0 : layers)...layers {
             for _ in 0..<3 { _ = bits.number() }
@@ -115,12 +145,15 @@ struct HEVCSequence: Sendable {
         scaling = try bits.flag() ? (bits.flag() ? HEVCScaling(&bits) : .standard) : nil
         bits.skip(1)
         hasSampleOffsets = bits.flag()
-        pcm = try bits.flag() ? Self.pcm(&bits, largest: min(logCodingTreeBlock, 5), smallest: logMinCodingBlock) : nil
+        pcm = try bits.flag()
+            ? Self.pcm(
+                &bits, largest: min(logCodingTreeBlock, 5), smallest: logMinCodingBlock, depth: anyVariety ? 16 : 8)
+            : nil
         try Self.skipReferences(&bits, logMaxOrder: logMaxOrder)
         bits.skip(1)
         smoothsStrongly = bits.flag()
         if bits.flag() { try readUsability(&bits, layers: layers) }
-        try bits.checkExtensions()
+        if !anyVariety { try bits.checkExtensions() }
         try bits.check()
     }
 
@@ -134,12 +167,14 @@ struct HEVCSequence: Sendable {
         for layer in present { bits.skip((layer.profile ? 88 : 0) + (layer.level ? 8 : 0)) }
     }
 
-    private static func pcm(_ bits: inout HEVCBits, largest: Int, smallest: Int) throws(HEVCFault) -> PCM {
+    private static func pcm(
+        _ bits: inout HEVCBits, largest: Int, smallest: Int, depth: Int
+    ) throws(HEVCFault) -> PCM {
         let (luma, chroma) = (bits.bits(4) + 1, bits.bits(4) + 1)
         let low = try bits.number(0...2, "log2_min_pcm_luma_coding_block_size_minus3") + 3
         let high = try bits.number(0...2, "log2_diff_max_min_pcm_luma_coding_block_size") + low
         let isFiltered = !bits.flag()
-        guard luma <= 8, chroma <= 8, low >= min(smallest, 5), high <= largest else {
+        guard luma <= depth, chroma <= depth, low >= min(smallest, 5), high <= largest else {
             throw .corrupt("sizes of PCM blocks")
         }
         return PCM(lumaBits: luma, chromaBits: chroma, sizes: low...high, isFiltered: isFiltered)
@@ -191,7 +226,7 @@ struct HEVCSequence: Sendable {
             bits.skip(3)
             isFullRange = bits.flag()
             if bits.flag() {
-                bits.skip(16)
+                colors = (bits.bits(8), bits.bits(8))
                 matrix = bits.bits(8)
             }
         }

@@ -31,6 +31,9 @@ package enum HEIFHeaderReader: HeaderReading {
         if header.info.colorProfile == nil, header.info.codedColors == nil {
             takeTileProfile(container, primary, limits, &header)
         }
+        if format == .heic, header.info.colorProfile == nil, header.info.codedColors == nil {
+            header.info.codedColors = streamColors(container, primary, item)
+        }
         header.info.hasAlpha = container.hasAlpha(primary) || container.hasAlphaInTiles
         header.info.embeddedPreviews = thumbnails(container, primary)
         if isSequence, let sequence {
@@ -97,6 +100,23 @@ package enum HEIFHeaderReader: HeaderReading {
         for box in container.boxes(of: tile) where ["colr", "pixi", "hvcC", "av1C"].contains(box.type) {
             take(container.reader, box, limits, &header)
         }
+    }
+
+    /// The colour space of a picture of high dynamic range that only its stream of HEVC names.
+    private static func streamColors(
+        _ container: HEIFContainer, _ primary: Int, _ item: HEIFContainer.Item
+    ) -> CodedColors? {
+        var items = [item]
+        let tiles = container.references.first { $0.from == primary && $0.type == "dimg" }
+        if let tile = tiles?.to.first.flatMap({ container.items[$0] }) { items.append(tile) }
+        for item in items {
+            guard let box = container.boxes(of: item).first(where: { $0.type == "hvcC" }), box.payload.count <= 16 << 10,
+                let bytes = try? container.reader.bytes(box.payload), let colors = HEVCParameterSets.colors(bytes),
+                HighRangeColors.Transfer(rawValue: colors.transfer) != nil
+            else { continue }
+            return CodedColors(primaries: colors.primaries, transfer: colors.transfer)
+        }
+        return nil
     }
 
     private static func thumbnails(_ container: HEIFContainer, _ primary: Int) -> [ImageInfo.EmbeddedPreview] {

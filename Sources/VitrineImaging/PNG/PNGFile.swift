@@ -11,6 +11,8 @@ struct PNGFile {
     var gamma: UInt32?
     /// Whether an sRGB, iCCP or cICP chunk defines the colours, so that gAMA is ignored.
     var hasColorSpace = false
+    /// Whether cICP says that colours have the narrow range of videos, in which black is 16 of 255 and white is 235.
+    var hasNarrowRange = false
     /// Frames of an APNG as acTL gives them; nil for a still image.
     var frameCount: Int?
     /// The frame control of the default image, if it is the first frame of the animation.
@@ -72,8 +74,16 @@ struct PNGFile {
             if chunk.count <= 256 { transparency = (try? reader.payload(chunk)) ?? [] }
         case PNGChunk.Kind.gamma:
             if chunk.count == 4, let bytes = try? reader.payload(chunk) { gamma = bytes.bigEndian32(at: 0) }
-        case PNGChunk.Kind.standardRGB, PNGChunk.Kind.profile, PNGChunk.Kind.codingPoints:
+        case PNGChunk.Kind.standardRGB, PNGChunk.Kind.profile:
             hasColorSpace = true
+        case PNGChunk.Kind.codingPoints:
+            hasColorSpace = true
+            // As ``PNGHeaderReader`` takes them; the fourth byte is the flag of the full range (§11.3.2.6).
+            if chunk.count == 4, let bytes = try? reader.payload(chunk), bytes[2] == 0,
+                CodePointProfile.knows(primaries: Int(bytes[0]), transfer: Int(bytes[1]))
+            {
+                hasNarrowRange = bytes[3] == 0
+            }
         case PNGChunk.Kind.animation:
             if chunk.count == 8, let bytes = try? reader.payload(chunk) {
                 let count = Int(bytes.bigEndian32(at: 0))

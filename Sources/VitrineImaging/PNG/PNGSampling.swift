@@ -16,6 +16,8 @@ struct PNGSampler: ~Copyable {
     private let row: UnsafeMutableRawPointer
     /// How samples of 16 bits are shown in sRGB; nil to cut them to bytes.
     private let colors: HighRangeColors?
+    /// Whether colours have the narrow range of videos.
+    private let isNarrow: Bool
     /// Where premultiplied rows go; nil if colour stays as it is.
     private let premultiplied: UnsafeMutableRawPointer?
 
@@ -26,6 +28,8 @@ struct PNGSampler: ~Copyable {
     ///   - colors: How samples of 16 bits without a transparent colour are shown in sRGB; nil to cut them to bytes.
     init(_ file: borrowing PNGFile, width: Int, premultiplies: Bool, colors: HighRangeColors? = nil) {
         self.colors = colors
+        // Of fewer bits, of which a narrow range is no whole number of levels, nobody makes such files.
+        isNarrow = file.hasNarrowRange && (file.header.depth >= 8 || file.header.colorType == .palette)
         channels = file.outputChannels
         depth = file.header.depth
         storedChannels = file.header.colorType.channels
@@ -85,7 +89,11 @@ struct PNGSampler: ~Copyable {
     ///
     /// 32 bytes behind them may be read.
     mutating func convert(_ source: UnsafeRawPointer, width: Int) -> UnsafeRawPointer {
-        let samples = straight(source, width)
+        var samples = straight(source, width)
+        if isNarrow, conversion != .light16 {
+            widen(samples, width)
+            samples = UnsafeRawPointer(row)
+        }
         guard let premultiplied,
             Premultiplication.apply(samples, premultiplied, width: width, channels: channels)
         else { return samples }
@@ -102,6 +110,18 @@ struct PNGSampler: ~Copyable {
         case .key16: addKey16(source, width)
         }
         return UnsafeRawPointer(row)
+    }
+
+    /// Stretches colours of the narrow range to 0...255, and cuts off levels that lie outside of it.
+    private func widen(_ source: UnsafeRawPointer, _ width: Int) {
+        let from = source.assumingMemoryBound(to: UInt8.self)
+        let to = row.assumingMemoryBound(to: UInt8.self)
+        let colors = channels - (channels & 1 == 0 ? 1 : 0)
+        for i in 0..<(width &* channels) {
+            let level = Int32(from[i])
+            to[i] = i % channels < colors
+                ? UInt8(truncatingIfNeeded: (max(0, min(219, level &- 16)) &* 255 &+ 109) / 219) : from[i]
+        }
     }
 
     private func expand(_ source: UnsafeRawPointer, _ width: Int) {
@@ -129,8 +149,22 @@ struct PNGSampler: ~Copyable {
         UInt8(truncatingIfNeeded: (UInt32(v) &* 255 &+ 32_895) &>> 16)
     }
 
+    /// The byte of a sample of 16 bits. The narrow range of 16 bits is 256 times that of 8, not 257 times.
+    @inline(__always)
+    private func byte(_ v: UInt16, channel: Int) -> UInt8 {
+        let isColor = channel < channels - (channels & 1 == 0 ? 1 : 0)
+        return isNarrow && isColor ? UInt8(min(255, (UInt32(v) + 128) >> 8)) : Self.rounded(v)
+    }
+
     private func reduce(_ source: UnsafeRawPointer, _ samples: Int) {
         let to = row.assumingMemoryBound(to: UInt8.self)
+        if isNarrow {
+            for i in 0..<samples {
+                let word = UInt16(bigEndian: (source + i &* 2).loadUnaligned(as: UInt16.self))
+                to[i] = byte(word, channel: i % channels)
+            }
+            return
+        }
         var i = 0
         while i < samples {
             to[i] = Self.rounded(UInt16(bigEndian: (source + i &* 2).loadUnaligned(as: UInt16.self)))
@@ -145,11 +179,15 @@ struct PNGSampler: ~Copyable {
             func sample(_ c: Int) -> Float {
                 Float(UInt16(bigEndian: (source + 2 &* (x &* channels &+ c)).loadUnaligned(as: UInt16.self))) / 65_535
             }
+            // In 16 bits, the narrow range begins at 16 · 256 and has 219 · 256 levels.
+            func color(_ c: Int) -> Float {
+                isNarrow ? (sample(c) * 65_535 - 4_096) / 56_064 : sample(c)
+            }
             let p = to + x &* channels
             if channels <= 2 {
-                p[0] = colors.levels(SIMD4(1, 1, 1, 0) * sample(0)).y
+                p[0] = colors.levels(SIMD4(1, 1, 1, 0) * color(0)).y
             } else {
-                let levels = colors.levels(SIMD4(sample(0), sample(1), sample(2), 0))
+                let levels = colors.levels(SIMD4(color(0), color(1), color(2), 0))
                 (p[0], p[1], p[2]) = (levels.x, levels.y, levels.z)
             }
             if channels & 1 == 0 { p[channels &- 1] = UInt8(sample(channels &- 1) * 255 + 0.5) }
@@ -177,7 +215,7 @@ struct PNGSampler: ~Copyable {
             for c in 0..<storedChannels {
                 let offset = (x &* storedChannels &+ c) &* 2
                 let v = UInt16(bigEndian: (source + offset).loadUnaligned(as: UInt16.self))
-                to[x &* channels &+ c] = Self.rounded(v)
+                to[x &* channels &+ c] = byte(v, channel: c)
                 if v != key[c] { matches = false }
             }
             to[x &* channels &+ storedChannels] = matches ? 0 : 255

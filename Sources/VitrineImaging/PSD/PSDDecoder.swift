@@ -244,14 +244,20 @@ private struct PSDMergedImage {
     /// Light to levels; alpha stays as it is.
     private func interleaveFloats(_ lines: [PSDPlane], _ tones: ToneMap, into to: UnsafeMutablePointer<UInt8>) {
         let channels = lines.count
-        for c in 0..<channels {
-            let from = UnsafeRawPointer(lines[c].row.bytes)
+        func value(_ c: Int, _ x: Int) -> Float {
+            let from = UnsafeRawPointer(lines[c].row.bytes) + 4 &* x
+            return Float(bitPattern: UInt32(bigEndian: from.loadUnaligned(as: UInt32.self)))
+        }
+        let isColor = isLight && psd.colors == 3
+        if isColor {
+            for x in 0..<psd.size.width { tones.write(value(0, x), value(1, x), value(2, x), to: to + x &* channels) }
+        }
+        for c in (isColor ? 3 : 0)..<channels {
             let isAlpha = hasAlpha && c == channels - 1
             for x in 0..<psd.size.width {
-                let value = Float(
-                    bitPattern: UInt32(bigEndian: (from + 4 &* x).loadUnaligned(as: UInt32.self)))
+                let light = value(c, x)
                 to[x &* channels &+ c] =
-                    isAlpha || !isLight ? UInt8(value > 0 ? min(value, 1) * 255 + 0.5 : 0) : tones.level(value)
+                    isAlpha || !isLight ? UInt8(light > 0 ? min(light, 1) * 255 + 0.5 : 0) : tones.level(light)
             }
         }
         guard hasAlpha, isLight else { return }

@@ -181,6 +181,67 @@ import VitrineImaging
         #expect(zip(converted, [215, 93, 31]).allSatisfy { abs(Int($0) - $1) <= 1 }, "\(converted)")
     }
 
+    /// The chunk's last byte says that black is 16 and white 235, of 255.
+    @Test(arguments: [8, 16])
+    func narrowRangeOfPNGIsStretched(_ depth: Int) throws {
+        let steps = depth == 8 ? 1.0 : 256
+        let peak = depth == 8 ? 255.0 : 65_535
+        func narrow(_ value: Double) -> Double { (219 * steps * value + 16 * steps) / peak }
+        let colors = [[0, 0, 0], [1, 1, 1], [0.5, 0.25, 0.75]]
+        let plain = PNGSupport.chunk("cICP", [1, 13, 0, 0])
+        let found = try Self.levels(Self.png(colors.map { $0.map(narrow) }, depth: depth, extra: plain))
+        for (levels, color) in zip(found, colors) {
+            #expect(zip(levels, color).allSatisfy { abs(Double($0) - 255 * $1) <= 1 }, "\(color) is \(levels)")
+        }
+        #expect(found[0] == [0, 0, 0] && found[1] == [255, 255, 255])
+        // What is outside of the range is cut off, and the full range stays as it is.
+        #expect(try Self.levels(Self.png([[0, 0.02, 1]], depth: depth, extra: plain)) == [[0, 0, 255]])
+        let full = PNGSupport.chunk("cICP", [1, 13, 0, 1])
+        #expect(try Self.levels(Self.png([[0, 0.2, 1]], depth: depth, extra: full)) == [[0, 51, 255]])
+        let unknown = PNGSupport.chunk("cICP", [99, 13, 0, 0])
+        #expect(try Self.levels(Self.png([[0, 0.2, 1]], depth: depth, extra: unknown)) == [[0, 51, 255]])
+        // In PQ as well.
+        let lights = [[0.5, 0.5, 0.5], [1, 1, 1], [0.6, 0.3, 0.05]]
+        let bright = PNGSupport.chunk("cICP", [9, 16, 0, 0])
+        let shown = try Self.levels(
+            Self.png(lights.map { Self.encoded($0).map(narrow) }, depth: depth, extra: bright))
+        for (levels, color) in zip(shown, lights) {
+            for (level, light) in zip(levels, color) {
+                #expect(abs(Double(level) - Self.level(light)) <= 6, "\(color) is \(levels)")
+            }
+        }
+    }
+
+    /// Alpha and the colours of a palette.
+    @Test func narrowRangeIsThatOfColoursOnly() throws {
+        let chunk = PNGSupport.chunk("cICP", [1, 13, 0, 0])
+        let file = PNGSupport.file(2, 1, type: 6, [16, 235, 16, 128, 235, 16, 235, 255], extra: chunk)
+        let image = try Self.decoder.decode(.bytes(file, name: "alpha"))
+        #expect(image[0, 0].alpha == 128 && image[1, 0] == Color(red: 255, green: 0, blue: 255))
+        let palette = PNGSupport.chunk("PLTE", [16, 16, 16, 235, 235, 235])
+        let indexed = PNGSupport.file(2, 1, type: 3, [0, 1], extra: chunk + palette)
+        #expect(try Self.levels(indexed) == [[0, 0, 0], [255, 255, 255]])
+    }
+
+    @Test(arguments: ["pq", "hlg"])
+    func colourSpaceOfTheStreamIsThatOfAPictureWithoutItsOwn(_ name: String) throws {
+        var file = try Fixture.bytes("hdr/\(name).heic")
+        let box = try #require(file.indices.first { file[$0...].starts(with: "colr".utf8) })
+        file[box] = UInt8(ascii: "x")
+        let info = try ImageInfo(of: .bytes(file))
+        #expect(info.codedColors == CodedColors(primaries: 9, transfer: name == "pq" ? 16 : 18))
+        expectChart(try Self.decoder.decode(.bytes(file, name: name)), name)
+        // A configuration that ends early names none.
+        let configuration = try #require(file.indices.first { file[$0...].starts(with: "hvcC".utf8) })
+        for count in [0, 5, 200] {
+            file[configuration + 4 + 22] = UInt8(count)
+            let colors = try ImageInfo(of: .bytes(file)).codedColors
+            #expect(count > 0 || colors == nil)
+        }
+        // Standard range is taken as sRGB, as before.
+        #expect(try ImageInfo(of: .file(Samples.path("lake.heic"))).samplesProfile == nil)
+    }
+
     @Test func grayPicturesHaveCodePointsToo() throws {
         let levels: [UInt8] = [0, 110, 148, 200]
         let file = PNGSupport.file(4, 1, type: 0, levels, extra: Self.codePoints)

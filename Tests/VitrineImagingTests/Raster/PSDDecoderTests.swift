@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 import VitrineCore
@@ -29,13 +30,25 @@ import VitrineImaging
             #expect(try pixels(deep) == picture.pixels)
             #expect(try ImageInfo(of: .bytes(deep)).bitDepth == 16)
         }
-        // Linear light of which 1 is white, and what exceeds it is clipped.
-        let lights = planes.map { plane in RasterPicture.floats(plane.map { Float($0) / 255 * 2 }) }
+        // Linear light, of which 1 is white.
+        let lights = planes.map { plane in RasterPicture.floats(plane.map { Float($0) / 255 }) }
         let linear = try pixels(picture.psd(mode: 3, depth: 32, planes: lights))
-        for (value, stored) in zip(linear, picture.pixels) where stored == 0 || stored > 128 {
-            // White is 253 at least, below the light of what exceeds it.
-            #expect(stored == 0 ? value == 0 : value >= 253)
+        for (value, stored) in zip(linear, picture.pixels) {
+            let light = Double(stored) / 255
+            let level = light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055
+            #expect(abs(Double(value) - 255 * level) <= 1)
+            #expect(stored > 0 && stored < 255 || value == stored)
         }
+        // Light above white is white, and the hue of a bright colour stays.
+        func shown(_ light: [Float]) throws -> [UInt8] {
+            let planes = light.map { RasterPicture.floats([Float](repeating: $0, count: picture.width * picture.height)) }
+            return Array(try pixels(picture.psd(mode: 3, depth: 32, planes: planes)).prefix(3))
+        }
+        #expect(try shown([1, 1, 1]) == [255, 255, 255] && shown([3, 3, 3]) == [255, 255, 255])
+        #expect(try shown([1, 1, 0.5])[0] >= 254)
+        let orange = try shown([4, 0.5, 0.25])
+        // Cut off channel by channel it would be (255, 188, 137), a yellow.
+        #expect(orange[0] >= 254 && orange[1] < 180 && orange[1] > orange[2], "\(orange)")
         // 0.4 of linear light is 170 of sRGB.
         let flat = [Float](repeating: 0.4, count: picture.width * picture.height)
         let gray = picture.psd(mode: 1, depth: 32, planes: [RasterPicture.floats(flat)])
