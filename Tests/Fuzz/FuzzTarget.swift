@@ -19,6 +19,8 @@ struct FuzzTarget: Sendable {
     let repair: (@Sendable ([UInt8]) -> [UInt8])?
     /// The pixels that the limits of the target allow, which may cost time in addition to the bytes.
     let pixels: Int
+    /// Whether it decodes pictures, of which a part may be all there is.
+    let givesPictures: Bool
     /// Parses; what it throws is an answer like any other. Gives the samples of a picture, which must not depend on
     /// what fresh memory held before; nil for anything else.
     let parse: @Sendable ([UInt8]) throws -> [[UInt8]]?
@@ -29,7 +31,7 @@ struct FuzzTarget: Sendable {
         repair: (@Sendable ([UInt8]) -> [UInt8])? = nil, parse: @escaping @Sendable ([UInt8]) throws -> Void
     ) {
         (self.name, self.kind, self.seeds, self.generate, self.repair) = (name, kind, seeds, generate, repair)
-        pixels = 1 << 18
+        (pixels, givesPictures) = (1 << 18, false)
         self.parse = { bytes in
             try parse(bytes)
             return nil
@@ -44,7 +46,7 @@ struct FuzzTarget: Sendable {
         samples: @escaping @Sendable ([UInt8]) throws -> [[UInt8]]
     ) {
         (self.name, kind, self.seeds, self.generate, self.repair) = (name, .binary, seeds, generate, repair)
-        self.pixels = pixels
+        (self.pixels, givesPictures) = (pixels, true)
         parse = samples
     }
 

@@ -276,7 +276,7 @@ extension FuzzTargets {
 
     /// A JPEG file with an Exif block that holds another one.
     private static let jpegWithPreview: [UInt8] = {
-        guard let picture = Seeds.pictures(.jpeg, 1, upTo: 4 << 10).first else { return [0xFF, 0xD8, 0xFF, 0xD9] }
+        let picture = Seeds.soundJPEG
         let block = Array("Exif\0\0".utf8) + exif(preview: picture)
         let length = block.count + 2
         return [0xFF, 0xD8, 0xFF, 0xE1, UInt8(length >> 8), UInt8(length & 255)] + block + picture[2...]
@@ -402,7 +402,7 @@ extension FuzzTargets {
 
     /// Small raw files with a picture, in the layouts of which there are no small real files.
     private static func madeHolders(of formats: [ImageFormat]) -> [[UInt8]] {
-        guard let jpeg = Seeds.pictures(.jpeg, 1, upTo: 4 << 10).first else { return [] }
+        let jpeg = Seeds.soundJPEG
         func number(_ value: Int, _ count: Int, isBigEndian: Bool = true) -> [UInt8] {
             let bytes = (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
             return isBigEndian ? bytes.reversed() : bytes

@@ -66,11 +66,19 @@ enum Seeds {
         formats.flatMap { pictures($0, max(2, 32 / formats.count)) }
     }
 
+    /// A small JPEG file as cameras write them. The smallest one of the shared folders is hostile.
+    static let soundJPEG: [UInt8] = {
+        let picture = Image(width: 24, height: 18, alpha: .opaque) { pixels in
+            for i in pixels.indices { pixels[i] = i % 4 == 3 ? 255 : UInt8(truncatingIfNeeded: i &* 7) }
+        }
+        return (try? picture.encoded(as: .jpeg())) ?? pictures(.jpeg, 1, upTo: 9 << 10).first ?? [0xFF, 0xD8, 0xFF, 0xD9]
+    }()
+
     /// Small archives of each kind that is shown by a picture.
     static let archives: [[UInt8]] = archiveEntries.map { ZipSample($0).bytes }
 
     static let archiveEntries: [[ZipSample.Entry]] = {
-        let picture = pictures(.jpeg, 1, upTo: 2 << 10).first ?? [0xFF, 0xD8, 0xFF, 0xD9]
+        let picture = soundJPEG
         let container = "<container><rootfile full-path='a/b.opf'/></container>"
         let package = """
             <package><metadata><meta name='cover' content='c'/></metadata><manifest><item id='c' href='c%2Ejpg'

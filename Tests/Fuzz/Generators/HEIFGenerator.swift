@@ -3,7 +3,7 @@ import TestSupport
 /// HEIF files of one picture or a grid of HEVC, with the properties and references that a reader follows.
 extension FuzzGenerators {
     static func heif(_ r: inout FuzzRandom) -> [UInt8] {
-        let picture = hevcPicture(&r)
+        let picture = hevcAnyPicture(&r)
         let coded = HEVCByteStream(picture.bytes)
         // Version 1, 4:2:0, 8 bits: what a reader looks at before it decodes (ISO/IEC 14496-15 §8.3.3).
         var configuration = coded.configuration

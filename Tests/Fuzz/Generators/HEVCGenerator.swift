@@ -35,18 +35,44 @@ extension FuzzGenerators {
         }
     }
 
-    static func hevc(_ r: inout FuzzRandom) -> [UInt8] { hevcPicture(&r).bytes }
+    static func hevc(_ r: inout FuzzRandom) -> [UInt8] { hevcAnyPicture(&r).bytes }
+
+    /// A picture of chance, which seldom ends where it must; at times one that does.
+    static func hevcAnyPicture(_ r: inout FuzzRandom) -> (bytes: [UInt8], width: Int, height: Int) {
+        (r.chance(4) ? hevcWholePicture(&r) : nil) ?? hevcPicture(&r)
+    }
+
+    /// A picture of a single block of coding trees that ends where it must, so that filters and the way out are reached
+    /// as well. One in some hundred does by chance; nil if none was found.
+    private static func hevcWholePicture(_ r: inout FuzzRandom) -> (bytes: [UInt8], width: Int, height: Int)? {
+        for _ in 0..<120 {
+            let found = hevcPicture(&r, isBlock: true)
+            let picture = HEVCByteStream(found.bytes)
+            let isWhole = try? picture.stream.withUnsafeBufferPointer { stream in
+                try HEVCIntraDecoder(
+                    configuration: picture.configuration, maximumSide: 64, maximumPixels: 64 * 64
+                ).decode(stream).isEmpty == false
+            }
+            if isWhole == true { return found }
+        }
+        return nil
+    }
 
     /// A picture as a stream with start codes, and its size before it is cropped.
-    static func hevcPicture(_ r: inout FuzzRandom) -> (bytes: [UInt8], width: Int, height: Int) {
+    ///
+    /// - Parameter isBlock: Whether it has one block of coding trees in one slice.
+    static func hevcPicture(
+        _ r: inout FuzzRandom, isBlock: Bool = false
+    ) -> (bytes: [UInt8], width: Int, height: Int) {
         var p = HEVC()
         p.minCB = r.range(3...5)
         p.ctb = r.range(max(4, p.minCB)...6)
         p.minTB = r.range(2...(p.minCB - 1))
         p.maxTB = r.range(p.minTB...min(p.ctb, 5))
         let unit = 1 << p.minCB
-        p.width = unit * (1 + r.below(max(1, 200 / unit)))
-        p.height = unit * (1 + r.below(max(1, 200 / unit)))
+        let most = isBlock ? 1 << p.ctb : 200
+        p.width = unit * (1 + r.below(max(1, most / unit)))
+        p.height = unit * (1 + r.below(max(1, most / unit)))
         var s = HighestFirstBits()
         s.put(0, 4); s.put(0, 3); s.put(1, 1); for _ in 0..<12 { s.put(r.below(256), 8) }
         s.ue(0); s.ue(1); s.ue(p.width); s.ue(p.height)
@@ -84,7 +110,7 @@ extension FuzzGenerators {
         q.se(r.range(-12...12)); q.se(r.range(-12...12))
         p.sliceChroma = r.flag(); q.flag(p.sliceChroma)
         q.flag(false); q.flag(false); q.flag(r.chance(3))
-        p.tiles = r.chance(3); p.wpp = r.chance(3)
+        p.tiles = !isBlock && r.chance(3); p.wpp = !isBlock && r.chance(3)
         q.flag(p.tiles); q.flag(p.wpp)
         if p.tiles {
             let cols = (p.width + (1 << p.ctb) - 1) >> p.ctb, rows = (p.height + (1 << p.ctb) - 1) >> p.ctb
@@ -115,7 +141,7 @@ extension FuzzGenerators {
         let count = ((p.width - 1) >> p.ctb + 1) * ((p.height - 1) >> p.ctb + 1)
         let bits = Int.bitWidth - (count - 1).leadingZeroBitCount
         var out = nal(33, s.bytes) + nal(34, q.bytes)
-        let slices = r.chance(2) ? 1 : 1 + r.below(5)
+        let slices = isBlock || r.chance(2) ? 1 : 1 + r.below(5)
         for i in 0..<slices {
             var h = HighestFirstBits()
             h.flag(i == 0); h.flag(false); h.ue(0)

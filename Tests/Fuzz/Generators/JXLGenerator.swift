@@ -4,7 +4,10 @@ import VitrineImaging
 /// JPEG XL codestreams whose headers, entropy codes and trees are valid.
 extension FuzzGenerators {
     /// An entropy code without copies for so many contexts.
-    private static func jxlCode(_ w: inout LowestFirstBits, _ contexts: Int, _ r: inout FuzzRandom) {
+    ///
+    /// - Returns: Whether it is of prefixes. Others begin with a state, which must be what it was at their end.
+    @discardableResult
+    private static func jxlCode(_ w: inout LowestFirstBits, _ contexts: Int, _ r: inout FuzzRandom) -> Bool {
         w.flag(false)
         var clusters = 1
         if contexts > 1 {
@@ -68,10 +71,13 @@ extension FuzzGenerators {
                 }
             }
         }
+        return prefix
     }
 
     /// A tree of contexts, and the code of its leaves.
-    private static func jxlTree(_ w: inout LowestFirstBits, _ r: inout FuzzRandom) {
+    ///
+    /// - Returns: As ``jxlCode(_:_:_:)``.
+    private static func jxlTree(_ w: inout LowestFirstBits, _ r: inout FuzzRandom) -> Bool {
         // 6 contexts, each with a code of its own, of one or two symbols.
         w.flag(false)
         w.flag(true); w.put(3, 2); for c in 0..<6 { w.put(c, 3) }
@@ -116,7 +122,7 @@ extension FuzzGenerators {
             }
         }
         let leaves = (nodes + 1) / 2
-        jxlCode(&w, leaves, &r)
+        return jxlCode(&w, leaves, &r)
     }
 
     static func jxl(_ r: inout FuzzRandom) -> [UInt8] {
@@ -152,7 +158,7 @@ extension FuzzGenerators {
         g.flag(true); g.flag(true)
         let shared = r.flag()
         g.flag(shared)
-        if shared { jxlTree(&g, &r) }
+        let isSharedOfPrefixes = shared && jxlTree(&g, &r)
         if r.chance(10) { g.put(r.below(1 << 20), 20) }
         let groups = ((width + 255) / 256) * ((height + 255) / 256)
         let lf = ((width + 2047) / 2048) * ((height + 2047) / 2048)
@@ -160,15 +166,19 @@ extension FuzzGenerators {
         for _ in 0..<lf {
             var l = LowestFirstBits()
             l.put(r.below(4), 2)
-            l.flag(shared && !r.chance(5))
+            let usesShared = shared && !r.chance(5)
+            l.flag(usesShared)
             if r.flag() {
                 l.flag(true)
             } else {
                 l.flag(false); for _ in 0..<7 { l.put(r.below(32), 5) }; for _ in 0..<4 { l.put(r.below(16), 4) }
             }
             l.put(0, 2)
-            if !shared { jxlTree(&l, &r) }
-            for b in r.bytes(r.below(r.flag() ? 200 : 6_000)) { l.put(Int(b), 8) }
+            let isOfPrefixes = usesShared ? isSharedOfPrefixes : jxlTree(&l, &r)
+            // Codes of one symbol leave the state as it is; most samples take a few bits more.
+            if !isOfPrefixes, !r.chance(4) { l.put(0x13_0000, 32) }
+            let samples = 3 * (min(width, 2_048) + 7) / 8 * (height + 7) / 8
+            for b in r.bytes(r.chance(4) ? r.below(200) : samples + r.below(2 * samples)) { l.put(Int(b), 8) }
             sections.append(l.bytes)
         }
         let isOne = groups == 1
