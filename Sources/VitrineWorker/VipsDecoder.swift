@@ -40,19 +40,21 @@ struct VipsDecoder: ImageDecoding {
         job.allow_partial = request.allowPartial
         let profile = request.info.samplesProfile.flatMap { ColorProfile($0) }
         job.keep_depth = profile?.isHighRange == true
+        // A part does not tell where in the map it lies.
+        let gain = job.keep_depth && request.page == 0 && region == nil ? gain(source, request) : nil
         job.allow_thumbnail = Self.mayUseThumbnail(source, request)
         job.max_pixels = Int64(Self.maximumPixels(request))
         job.max_side = Int64(
             request.info.format == .svg ? request.limits.maximumOutputSide : request.limits.maximumSide)
         // libheif aborts when a read fails half-way.
         return try source.withWholeInput(request.limits) { bytes throws(ImageError) in
-            try decode(bytes, job, request, profile: profile, name: source.name)
+            try decode(bytes, job, request, profile: profile, gain: gain, name: source.name)
         }
     }
 
     private func decode(
         _ bytes: UnsafeRawBufferPointer, _ job: cvips_request, _ request: DecodeRequest, profile: ColorProfile?,
-        name: String
+        gain: GainSamples?, name: String
     ) throws(ImageError) -> DecodedImage {
         var picture = cvips_picture()
         let status = withUnsafePointer(to: job) { cvips_decode(bytes.baseAddress, bytes.count, $0, &picture) }
@@ -74,7 +76,7 @@ struct VipsDecoder: ImageDecoding {
             let shown = storage.withUnsafeBytes {
                 profile.shown(
                     $0, size: PixelSize(width: width, height: height), channels: channels,
-                    isPremultiplied: picture.alpha == CVIPS_PREMULTIPLIED, request.cancellation)
+                    isPremultiplied: picture.alpha == CVIPS_PREMULTIPLIED, gain: gain, request.cancellation)
             }
             guard let shown else { throw .cancelled(input: name) }
             plane = shown
@@ -97,6 +99,33 @@ struct VipsDecoder: ImageDecoding {
             ).clipped(to: request.info.storedSize)
         }
         return image
+    }
+
+    /// The map by which a HEIC picture of high dynamic range is to be shown; nil without one, or for one that is damaged.
+    private func gain(_ source: ByteSource, _ request: DecodeRequest) -> GainSamples? {
+        guard request.info.format == .heic, let container = try? HEIFContainer(ByteReader(source)),
+            container.cut == nil, let map = GainMap(container), let bytes = container.bytes(withPrimary: map.item)
+        else { return nil }
+        let file = ByteSource(bytes: bytes, name: source.name)
+        guard var info = try? ImageInfo(reading: file, limits: request.limits),
+            (try? request.limits.check(info, source: file)) != nil
+        else { return nil }
+        // Its numbers are no colors.
+        (info.colorProfile, info.codedColors) = (nil, nil)
+        let picture = DecodeRequest(
+            info: info, target: nil, limits: request.limits, cancellation: request.cancellation)
+        guard let plane = (try? decode(file, picture))?.planes.first, [1, 3].contains(plane.channels) else { return nil }
+        let size = PixelSize(width: plane.width, height: plane.height)
+        let pixels = PixelStorage(zeroedByteCount: 3 * size.pixelCount)
+        for y in 0..<plane.height {
+            for x in 0..<plane.width {
+                let from = y * plane.bytesPerRow + x * plane.channels
+                for c in 0..<3 {
+                    pixels.bytes[3 * (y * plane.width + x) + c] = plane.storage.bytes[from + c % plane.channels]
+                }
+            }
+        }
+        return map.applying(pixels, size: size)
     }
 
     private static func format(_ format: ImageFormat) -> cvips_format? {

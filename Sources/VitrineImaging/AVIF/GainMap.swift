@@ -1,4 +1,3 @@
-#if SystemCodecs
 import VitrineCore
 
 #if canImport(Glibc)
@@ -13,7 +12,7 @@ import Darwin
 /// `tmap`, whose base is the primary picture.
 ///
 /// Source: ISO 21496-1 (metadata, and its use), ISO/IEC 23008-12 amendment 1 (`tmap`), AVIF 1.2 §4.2.
-struct GainMap {
+package struct GainMap {
     /// One channel of the map.
     private struct Channel {
         var least = 0.0
@@ -24,7 +23,7 @@ struct GainMap {
     }
 
     /// The item of the map.
-    let item: Int
+    package let item: Int
     /// Whether the map is applied in the primaries of the base, instead of those of sRGB.
     let isInBase: Bool
     private let channels: [Channel]
@@ -34,7 +33,7 @@ struct GainMap {
     /// The file has to name the brand `tmap`, and to prefer the derived picture to the base in a group `altr`. Maps of
     /// later versions are ignored, and those to primaries that are neither the base's nor those of sRGB, and of bases
     /// whose code points are not those of PQ.
-    init?(_ container: HEIFContainer) {
+    package init?(_ container: HEIFContainer) {
         let reader = container.reader
         let top = ISOBox.children(reader, in: 0..<reader.count)
         guard let primary = container.primary, let base = container.items[primary].flatMap(container.codePoints),
@@ -114,7 +113,7 @@ struct GainMap {
     /// - Parameters:
     ///   - pixels: Red, green and blue, rows without gaps.
     ///   - size: The size of the map, usually a part of the picture's.
-    func applying(_ pixels: PixelStorage, size: PixelSize) -> GainSamples {
+    package func applying(_ pixels: PixelStorage, size: PixelSize) -> GainSamples {
         func vector(_ value: (Channel) -> Double) -> SIMD4<Float> {
             SIMD4(Float(value(channels[0])), Float(value(channels[1])), Float(value(channels[2])), 0)
         }
@@ -142,7 +141,7 @@ extension HEIFContainer {
     }
 
     /// The bytes of the file with another item as the primary one; nil without the box that says which it is.
-    func bytes(withPrimary item: Int) -> [UInt8]? {
+    package func bytes(withPrimary item: Int) -> [UInt8]? {
         let top = ISOBox.children(reader, in: 0..<reader.count)
         guard let meta = top["meta"]?.fullPayload, let pitm = ISOBox.children(reader, in: meta)["pitm"]?.payload,
             pitm.count >= 6, let version = try? reader.u8(at: pitm.lowerBound),
@@ -156,4 +155,3 @@ extension HEIFContainer {
         return bytes
     }
 }
-#endif

@@ -7,10 +7,11 @@ extension ColorProfile {
 
     /// Converts samples of 16 bits, with or without alpha at the end, to bytes of sRGB with as many channels.
     ///
+    /// - Parameter gain: The way to the picture of standard range that the file has beside; nil to map tones by rule.
     /// - Returns: nil when cancelled, or unless the profile is of high range and there are 1 to 4 channels.
     package func shown(
         _ samples: UnsafeRawBufferPointer, size: PixelSize, channels: Int, isPremultiplied: Bool,
-        _ cancellation: CancellationToken
+        gain: GainSamples? = nil, _ cancellation: CancellationToken
     ) -> PixelPlane? {
         guard let colors = highRange, (1...4).contains(channels), !size.isEmpty,
             samples.count / 2 / channels / size.width >= size.height
@@ -29,7 +30,15 @@ extension ColorProfile {
                 let alpha = hasAlpha ? sample(channels &- 1) : 1
                 var color = isGray ? SIMD4(1, 1, 1, 0) * sample(0) : SIMD4(sample(0), sample(1), sample(2), 0)
                 if isPremultiplied { color *= alpha > 0 ? 1 / alpha : 0 }
-                let levels = colors.levels(color)
+                let levels: SIMD4<UInt8>
+                if let gain {
+                    let column = (x - y * count) / channels
+                    levels = colors.levels(
+                        color, through: gain, x: (Float(column) + 0.5) / Float(size.width),
+                        y: (Float(y) + 0.5) / Float(size.height))
+                } else {
+                    levels = colors.levels(color)
+                }
                 for c in 0..<(isGray ? 1 : 3) {
                     target[x &+ c] =
                         isPremultiplied ? UInt8(min(255, Float(levels[c]) * alpha + 0.5)) : levels[c]

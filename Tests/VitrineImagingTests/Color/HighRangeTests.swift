@@ -141,6 +141,89 @@ import VitrineImaging
         }
     }
 
+    /// The picture of `hdr/pq.heic`, which has 16 rows below the chart, with a map whose numbers are all one: it halves
+    /// the light.
+    private static func heicWithGain(version: UInt8 = 0, brand: String = "tmap") throws -> [UInt8] {
+        let file = try Fixture.bytes("hdr/pq.heic")
+        func payload(_ type: String) throws -> [UInt8] {
+            let name = try #require(file.indices.first { file[$0...].starts(with: type.utf8) })
+            let count = file[(name - 4)..<name].reduce(0) { $0 << 8 | Int($1) }
+            return Array(file[(name + 4)..<(name - 4 + count)])
+        }
+        let sample = try HEICSample()
+        // Headrooms, and least, most, gamma and two offsets of one channel, as fractions.
+        var metadata: [UInt8] = [version, 0, 0, 0, 0, 0x40]
+        for numerator in [2, 0, 1, 1, 1, 0, 0] as [UInt8] { metadata += [0, 0, 0, numerator, 0, 0, 0, 1] }
+        let items: [(type: String, data: [UInt8])] = [
+            ("hvc1", try payload("mdat")), ("hvc1", sample.streams[0]), ("tmap", metadata),
+        ]
+        func big(_ value: Int, _ count: Int = 4) -> [UInt8] {
+            (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * (count - 1 - $0))) }
+        }
+        func box(_ type: String, _ payload: [UInt8]) -> [UInt8] { big(payload.count + 8) + Array(type.utf8) + payload }
+        func full(_ type: String, version: UInt8 = 0, _ payload: [UInt8]) -> [UInt8] {
+            box(type, [version, 0, 0, 0] + payload)
+        }
+        func colors(_ points: [UInt8]) -> [UInt8] {
+            box("colr", Array("nclx".utf8) + points.flatMap { [0, $0] } + [0x80])
+        }
+        let properties = [
+            box("hvcC", try payload("hvcC")),
+            full("ispe", big(64) + big(64)), colors([9, 16, 9]),
+            box("hvcC", sample.configuration), full("ispe", big(64) + big(64)), colors([1, 13, 1]),
+        ]
+        let associations: [[UInt8]] = [[1, 2, 3], [4, 5], [2, 6]]
+        var ipma = big(3)
+        for (index, list) in associations.enumerated() { ipma += big(index + 1, 2) + [UInt8(list.count)] + list }
+        var names: [UInt8] = []
+        for (index, item) in items.enumerated() {
+            let entry: [UInt8] = big(index + 1, 2) + [0, 0] + Array(item.type.utf8) + [0]
+            names += full("infe", version: 2, entry)
+        }
+        func meta(_ start: Int) -> [UInt8] {
+            var places: [UInt8] = [0x44, 0] + big(3, 2)
+            var offset = start
+            for (index, item) in items.enumerated() {
+                places += big(index + 1, 2) + [0, 0, 0, 0, 0, 1]
+                places += big(offset) + big(item.data.count)
+                offset += item.data.count
+            }
+            let handler: [UInt8] = [0, 0, 0, 0] + Array("pict".utf8) + [UInt8](repeating: 0, count: 13)
+            var content = full("hdlr", handler)
+            content += full("pitm", big(1, 2)) + full("iinf", big(3, 2) + names)
+            content += full("iref", box("dimg", [3, 2, 1, 2].flatMap { big($0, 2) }))
+            content += box("iprp", box("ipco", properties.flatMap { $0 }) + full("ipma", ipma))
+            content += box("grpl", full("altr", [9, 2, 3, 1].flatMap { big($0) }))
+            return full("meta", content + full("iloc", version: 1, places))
+        }
+        let head = box("ftyp", Array("heic\0\0\0\0mif1heic\(brand)".utf8))
+        return head + meta(head.count + meta(0).count + 8) + box("mdat", items.flatMap(\.data))
+    }
+
+    @Test func gainMapOfHEICIsUsed() throws {
+        let file = ImageInput.bytes(try Self.heicWithGain(), name: "gain.heic")
+        func square(_ i: Int, of image: Image) -> [UInt8] {
+            Self.pixel(image, (2 * (i % 4) + 1) * image.width / 8, (2 * (i / 4) + 1) * image.height / 8)
+        }
+        for size in [ImageResizer.none, .fit(16)] {
+            let image = try Self.decoder.decode(file, at: size)
+            for (i, color) in Self.chart.enumerated() where ![3, 8, 9, 11].contains(i) {
+                let found = square(i, of: image)
+                for (level, light) in zip(found, color) {
+                    #expect(abs(Double(level) - Self.level(light / 2)) <= 6, "\(color) is \(found)")
+                }
+            }
+        }
+        // Later versions, and files that do not name the brand, are shown by rule.
+        for other in [try Self.heicWithGain(version: 1), try Self.heicWithGain(brand: "xmap")] {
+            let image = try Self.decoder.decode(.bytes(other, name: "rule.heic"))
+            for i in 0..<2 {
+                let found = square(i, of: image)
+                #expect(found.allSatisfy { abs(Double($0) - Self.level(Self.chart[i][0])) <= 5 }, "\(found)")
+            }
+        }
+    }
+
     private static func png(_ colors: [[Double]], depth: Int = 16, extra: [UInt8]) -> [UInt8] {
         let row = colors.flatMap { color in
             color.flatMap { value -> [UInt8] in
