@@ -1,5 +1,6 @@
-/// Finds the cover of a Mobipocket or Kindle book (MOBI, AZW, AZW3), which is one of the records of a PalmDB file, and
-/// the pictures that show the book if the cover is damaged: its thumbnail, and those of the text.
+/// Finds the cover of a Mobipocket or Kindle book (MOBI, AZW, AZW3), which is one of the records of a PalmDB file.
+///
+/// A thumbnail and pictures of the text follow it, and show the book if the cover is damaged.
 ///
 /// Sources: the PalmDB and MOBI pages of the MobileRead wiki.
 enum MobiPictures: PictureLocating {

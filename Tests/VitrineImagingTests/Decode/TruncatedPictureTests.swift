@@ -58,7 +58,8 @@ import VitrineImaging
         let bytes = try kind.bytes()
         let options = DecodeOptions(allowPartial: true)
         for size in [ImageResizer.none, .fit(60), .fit(10)] {
-            let whole = try ImageDecoder().decode(.bytes(bytes), at: size)
+            // With the same options, by which a decoder may choose another way to a size.
+            let whole = try ImageDecoder().decode(.bytes(bytes), at: size, options: options)
             let cut = ImageInput.bytes(Array(bytes.prefix(bytes.count * 6 / 9)), name: "cut")
             let part = try ImageDecoder().decode(cut, at: size, options: options)
             #expect(part.size == whole.size)
