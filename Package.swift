@@ -261,7 +261,8 @@ let package = Package(
 
         // For tests only: what several of them need, and a program that is its own worker.
         .target(
-            name: "TestSupport", dependencies: ["VitrineCore", "VitrineDatabase"], path: "Tests/Support", swiftSettings: swift),
+            name: "TestSupport", dependencies: ["VitrineCore", "VitrineDatabase", "CVitrineSQLite"], path: "Tests/Support",
+            swiftSettings: swift),
         .executableTarget(
             name: "WorkerTestHost", dependencies: ["VitrineImaging"], path: "Tests/WorkerTestHost",
             swiftSettings: swift),
@@ -314,7 +315,8 @@ let package = Package(
             name: "StoreChild", dependencies: ["VitrineStores", "TestSupport"], path: "Tests/StoreChild",
             swiftSettings: swift),
         .testTarget(
-            name: "VitrineStoresTests", dependencies: ["VitrineStores", "TestSupport", "StoreChild"],
+            name: "VitrineStoresTests",
+            dependencies: ["VitrineStores", "VitrineDatabase", "TestSupport", "StoreChild"],
             swiftSettings: swift),
         .testTarget(
             name: "VitrineTests", dependencies: ["Vitrine", "TestSupport"], resources: [.copy("Fixtures")],

@@ -1,12 +1,21 @@
-// A layer over SQLite's own file system, in two kinds: one reads only what is in memory, for threads that must not
-// wait; the other writes the pages that a transaction adds to the log together.
+// A layer over SQLite's own file system, for all connections. It corrects three habits of that file system:
+//
+// - A file that cannot be opened for writing is opened for reading, and stays so as long as the connection exists. Here
+//   the open fails, so that the next one can succeed.
+// - A failed read (EIO) becomes SQLITE_CORRUPT. Here it stays an error of the system.
+// - The index of the log is used in memory even if its file was cut, which ends the process. See csqlite_check_index.
+//
+// Two kinds do more: one reads only what is in memory, for threads that must not wait; the other writes the pages that
+// a transaction adds to the log together.
 #include "csqlite.h"
 
 #include <cfilesystem.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // A file of the layer, with the memory of SQLite's own file behind it.
@@ -16,6 +25,11 @@ typedef struct layer_file {
     // Where it is read without waiting; -1 while reads may wait.
     int descriptor;
     int owns_descriptor;
+    // Whether it was opened for writing.
+    int is_writable;
+    // Of a database in write-ahead mode: where the first part of the index is mapped, and the bytes of all parts.
+    volatile unsigned char *index;
+    int64_t index_bytes;
     // Of a database whose log gathers: the log. Of that log: the database.
     struct layer_file *partner;
     // Of a log: the end of it that is not written yet.
@@ -28,9 +42,8 @@ typedef struct layer_file {
     int ends_transaction;
 } layer_file;
 
-static sqlite3_vfs *system_vfs;
-static sqlite3_vfs resident_vfs;
-static sqlite3_vfs gathering_vfs;
+static sqlite3_vfs layers[csqlite_layer_kinds];
+static int is_registered;
 
 static sqlite3_file *below(sqlite3_file *file) { return ((layer_file *)file)->file; }
 
@@ -94,7 +107,9 @@ static int layer_read(sqlite3_file *file, void *target, int count, sqlite3_int64
     layer_file *self = (layer_file *)file;
     if (self->descriptor < 0) {
         int code = flush_pending(self);
-        return code == SQLITE_OK ? self->file->pMethods->xRead(self->file, target, count, offset) : code;
+        if (code == SQLITE_OK) code = self->file->pMethods->xRead(self->file, target, count, offset);
+        // What SQLite makes of EIO, ENXIO and ERANGE. It would end as SQLITE_CORRUPT.
+        return code == SQLITE_IOERR_CORRUPTFS ? SQLITE_IOERR_READ : code;
     }
     int64_t got = cfilesystem_read_resident(self->descriptor, target, (size_t)count, offset);
     if (got == count) return SQLITE_OK;
@@ -146,7 +161,17 @@ static int layer_device(sqlite3_file *file) {
 }
 
 static int layer_map_index(sqlite3_file *file, int region, int size, int extends, void volatile **address) {
-    return below(file)->pMethods->xShmMap(below(file), region, size, extends, address);
+    layer_file *self = (layer_file *)file;
+    // A file system without locks has no shared index.
+    if (!below(file)->pMethods->xShmMap) return SQLITE_IOERR_SHMMAP;
+    int code = below(file)->pMethods->xShmMap(below(file), region, size, extends, address);
+    // The index was opened for reading, because once it could not be opened for writing. It stays so until all
+    // connections of the process to this file are closed.
+    int is_read_only = code == SQLITE_READONLY || code == SQLITE_READONLY_CANTINIT;
+    if (is_read_only && self->is_writable) return SQLITE_CANTOPEN;
+    if (*address && region == 0) self->index = *address;
+    if (*address && (int64_t)size * (region + 1) > self->index_bytes) self->index_bytes = (int64_t)size * (region + 1);
+    return code;
 }
 
 static int layer_lock_index(sqlite3_file *file, int offset, int count, int flags) {
@@ -165,47 +190,83 @@ static int layer_lock_index(sqlite3_file *file, int offset, int count, int flags
 static void layer_barrier(sqlite3_file *file) { below(file)->pMethods->xShmBarrier(below(file)); }
 
 static int layer_unmap_index(sqlite3_file *file, int deletes) {
+    ((layer_file *)file)->index = NULL;
+    ((layer_file *)file)->index_bytes = 0;
     return below(file)->pMethods->xShmUnmap(below(file), deletes);
 }
 
-// Without xFetch: a mapped page that is not in memory would be waited for.
-static const sqlite3_io_methods layer_methods = {
-    .iVersion = 2,
-    .xClose = layer_close,
-    .xRead = layer_read,
-    .xWrite = layer_write,
-    .xTruncate = layer_truncate,
-    .xSync = layer_sync,
-    .xFileSize = layer_size,
-    .xLock = layer_lock,
-    .xUnlock = layer_unlock,
-    .xCheckReservedLock = layer_check_lock,
-    .xFileControl = layer_control,
-    .xSectorSize = layer_sector,
-    .xDeviceCharacteristics = layer_device,
-    .xShmMap = layer_map_index,
-    .xShmLock = layer_lock_index,
-    .xShmBarrier = layer_barrier,
-    .xShmUnmap = layer_unmap_index,
-};
+static int layer_fetch(sqlite3_file *file, sqlite3_int64 offset, int count, void **page) {
+    return below(file)->pMethods->xFetch(below(file), offset, count, page);
+}
+
+static int layer_unfetch(sqlite3_file *file, sqlite3_int64 offset, void *page) {
+    return below(file)->pMethods->xUnfetch(below(file), offset, page);
+}
+
+// A mapped page that is not in memory would be waited for, so the layer for reading only what is in memory has version
+// 2, which is without xFetch.
+#define LAYER_METHODS(VERSION) {                                                                                       \
+    .iVersion = VERSION,                                                                                               \
+    .xClose = layer_close,                                                                                             \
+    .xRead = layer_read,                                                                                               \
+    .xWrite = layer_write,                                                                                             \
+    .xTruncate = layer_truncate,                                                                                       \
+    .xSync = layer_sync,                                                                                               \
+    .xFileSize = layer_size,                                                                                           \
+    .xLock = layer_lock,                                                                                               \
+    .xUnlock = layer_unlock,                                                                                           \
+    .xCheckReservedLock = layer_check_lock,                                                                            \
+    .xFileControl = layer_control,                                                                                     \
+    .xSectorSize = layer_sector,                                                                                       \
+    .xDeviceCharacteristics = layer_device,                                                                            \
+    .xShmMap = layer_map_index,                                                                                        \
+    .xShmLock = layer_lock_index,                                                                                      \
+    .xShmBarrier = layer_barrier,                                                                                      \
+    .xShmUnmap = layer_unmap_index,                                                                                    \
+    .xFetch = layer_fetch,                                                                                             \
+    .xUnfetch = layer_unfetch,                                                                                        \
+}
+
+static const sqlite3_io_methods layer_methods = LAYER_METHODS(2);
+static const sqlite3_io_methods mapping_methods = LAYER_METHODS(3);
+
+// The layer of a file that is open, by the name that SQLite has given to its log.
+static layer_file *database_of_log(const char *log);
 
 static int layer_open(
     sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out_flags) {
-    (void)vfs;
+    sqlite3_vfs *system_vfs = vfs->pAppData;
     layer_file *self = (layer_file *)file;
     self->base.pMethods = NULL;
     self->file = (sqlite3_file *)(self + 1);
     self->descriptor = -1;
     self->owns_descriptor = 0;
+    self->is_writable = 0;
+    self->index = NULL;
+    self->index_bytes = 0;
     self->partner = NULL;
     self->pending = NULL;
     self->pending_start = 0;
     self->pending_count = 0;
     self->gathers = self->expects_page = self->ends_transaction = 0;
     memset(self->file, 0, (size_t)system_vfs->szOsFile);
-    int code = system_vfs->xOpen(system_vfs, name, self->file, flags, out_flags);
+    int opened = flags;
+    int code = system_vfs->xOpen(system_vfs, name, self->file, flags, &opened);
+    if (out_flags) *out_flags = opened;
+    if (code == SQLITE_OK && (flags & SQLITE_OPEN_READWRITE) && (opened & SQLITE_OPEN_READONLY)) {
+        // SQLite also opens the log of a database for writing that is only read.
+        layer_file *database = flags & SQLITE_OPEN_WAL ? database_of_log(name) : NULL;
+        if (!database || database->is_writable) {
+            self->file->pMethods->xClose(self->file);
+            // The error of the first attempt is lost.
+            return access(name, W_OK) != 0 && (errno == EACCES || errno == EROFS) ? SQLITE_PERM : SQLITE_CANTOPEN;
+        }
+    }
+    self->is_writable = (opened & SQLITE_OPEN_READWRITE) != 0;
     // With methods it is closed, also if it could not be opened.
-    if (self->file->pMethods) self->base.pMethods = &layer_methods;
+    if (!self->file->pMethods) return code;
+    int maps = vfs != &layers[csqlite_resident_layer] && self->file->pMethods->iVersion >= 3;
+    self->base.pMethods = maps ? &mapping_methods : &layer_methods;
     return code;
 }
 
@@ -215,44 +276,55 @@ static int resident_sleep(sqlite3_vfs *vfs, int microseconds) {
     return microseconds;
 }
 
-static void register_vfs(void) {
+static void register_layers(void) {
+    static const struct { const char *name, *system; } names[csqlite_layer_kinds] = {
+        [csqlite_plain_layer] = {"vitrine", "unix"},
+        [csqlite_unlocked_layer] = {"vitrine-unlocked", "unix-none"},
+        [csqlite_resident_layer] = {"vitrine-resident", "unix"},
+        [csqlite_gathering_layer] = {"vitrine-gathering", "unix"},
+    };
     if (sqlite3_initialize() != SQLITE_OK) return;
-    sqlite3_vfs *found = sqlite3_vfs_find("unix");
-    if (!found) return;
-    system_vfs = found;
-    gathering_vfs = *found;
-    gathering_vfs.pNext = NULL;
-    gathering_vfs.zName = "vitrine-gathering";
-    gathering_vfs.szOsFile = (int)sizeof(layer_file) + found->szOsFile;
-    gathering_vfs.xOpen = layer_open;
-    resident_vfs = gathering_vfs;
-    resident_vfs.zName = "vitrine-resident";
-    resident_vfs.xSleep = resident_sleep;
-    if (sqlite3_vfs_register(&resident_vfs, 0) != SQLITE_OK
-        || sqlite3_vfs_register(&gathering_vfs, 0) != SQLITE_OK) system_vfs = NULL;
+    for (int kind = 0; kind < csqlite_layer_kinds; kind++) {
+        sqlite3_vfs *found = sqlite3_vfs_find(names[kind].system);
+        if (!found) return;
+        layers[kind] = *found;
+        layers[kind].pNext = NULL;
+        layers[kind].pAppData = found;
+        layers[kind].zName = names[kind].name;
+        layers[kind].szOsFile = (int)sizeof(layer_file) + found->szOsFile;
+        layers[kind].xOpen = layer_open;
+        if (kind == csqlite_resident_layer) layers[kind].xSleep = resident_sleep;
+        if (sqlite3_vfs_register(&layers[kind], 0) != SQLITE_OK) return;
+    }
+    is_registered = 1;
 }
 
 static pthread_once_t registration = PTHREAD_ONCE_INIT;
 
-const char *csqlite_resident_vfs(void) {
-    pthread_once(&registration, register_vfs);
-    return system_vfs ? resident_vfs.zName : NULL;
+const char *csqlite_layer_name(csqlite_layer_kind kind) {
+#ifndef __linux__
+    // Elsewhere SQLite's own choice of a file system also chooses how files are locked.
+    if (kind == csqlite_unlocked_layer) return "unix-none";
+    if (kind != csqlite_resident_layer) return NULL;
+#endif
+    pthread_once(&registration, register_layers);
+    if (is_registered) return layers[kind].zName;
+    return kind == csqlite_unlocked_layer ? "unix-none" : NULL;
 }
 
-const char *csqlite_gathering_vfs(void) {
-#ifdef __linux__
-    pthread_once(&registration, register_vfs);
-    return system_vfs ? gathering_vfs.zName : NULL;
-#else
-    // Elsewhere SQLite's own choice of a file system also chooses how files are locked.
-    return NULL;
-#endif
+static int is_layer(const sqlite3_file *file) {
+    return file && (file->pMethods == &layer_methods || file->pMethods == &mapping_methods);
+}
+
+static layer_file *database_of_log(const char *log) {
+    sqlite3_file *file = log ? sqlite3_database_file_object(log) : NULL;
+    return is_layer(file) ? (layer_file *)file : NULL;
 }
 
 static layer_file *layer_of(sqlite3 *connection, int operation) {
     sqlite3_file *file = NULL;
-    if (sqlite3_file_control(connection, "main", operation, &file) != SQLITE_OK || !file) return NULL;
-    return file->pMethods == &layer_methods ? (layer_file *)file : NULL;
+    if (sqlite3_file_control(connection, "main", operation, &file) != SQLITE_OK) return NULL;
+    return is_layer(file) ? (layer_file *)file : NULL;
 }
 
 int csqlite_stop_waiting(sqlite3 *connection, int descriptor) {
@@ -280,4 +352,66 @@ int csqlite_gather_log(sqlite3 *connection) {
     database->partner = log;
     log->partner = database;
     return SQLITE_OK;
+}
+
+// The header of the index: two copies of 48 bytes and 40 bytes about checkpoints and readers. A copy has the size of a
+// page at 14 and the number of frames in the log at 16; the number of frames that were moved stands at 96
+// (https://www.sqlite.org/walformat.html, 2.1).
+enum { index_header_bytes = 136, header_copy_bytes = 48, page_size_at = 14, frame_count_at = 16, moved_count_at = 96 };
+enum { log_header_bytes = 32 };
+
+// Without a valid header, SQLite makes the index anew from the log at the next transaction.
+static void invalidate(layer_file *database) {
+    memset((void *)database->index, 0, index_header_bytes);
+    __sync_synchronize();
+}
+
+csqlite_file_state csqlite_check_index(sqlite3 *connection) {
+    layer_file *database = layer_of(connection, SQLITE_FCNTL_FILE_POINTER);
+    if (!database || !database->index || !database->is_writable) return csqlite_files_intact;
+    const char *name = sqlite3_db_filename(connection, "main");
+    const char *log = name ? sqlite3_filename_wal(name) : NULL;
+    size_t count = log ? strlen(log) : 0;
+    char path[4096];
+    if (count < 4 || count >= sizeof path) return csqlite_files_intact;
+    memcpy(path, log, count + 1);
+    memcpy(path + count - 3, "shm", 3);
+    struct stat status;
+    if (stat(path, &status) != 0 || status.st_size >= database->index_bytes) return csqlite_files_intact;
+    // By its path: closing any descriptor of the file would give up the locks of all connections (fcntl(2)). The parts
+    // that were cut are zeros then, and no longer missing.
+    if (truncate(path, database->index_bytes) != 0) return csqlite_files_unusable;
+    invalidate(database);
+    return csqlite_files_mended;
+}
+
+csqlite_file_state csqlite_check_log(sqlite3 *connection) {
+    layer_file *database = layer_of(connection, SQLITE_FCNTL_FILE_POINTER);
+    const char *name = sqlite3_db_filename(connection, "main");
+    if (!database || !database->index || !database->is_writable || !name) return csqlite_files_intact;
+    unsigned char header[index_header_bytes], again[header_copy_bytes];
+    memcpy(header, (const void *)database->index, sizeof header);
+    uint16_t page_size;
+    uint32_t frames, moved;
+    memcpy(&page_size, header + page_size_at, sizeof page_size);
+    memcpy(&frames, header + frame_count_at, sizeof frames);
+    memcpy(&moved, header + moved_count_at, sizeof moved);
+    if (frames == 0 || memcmp(header, header + header_copy_bytes, header_copy_bytes) != 0) return csqlite_files_intact;
+    const char *log = sqlite3_filename_wal(name);
+    struct stat status;
+    int is_missing = stat(log, &status) != 0;
+    if (is_missing && errno != ENOENT) return csqlite_files_intact;
+    // 65536 is stored as 1 (https://www.sqlite.org/walformat.html, 2.1).
+    int64_t frame_bytes = frame_header_bytes + (page_size == 1 ? 65536 : page_size);
+    int64_t needed = log_header_bytes + frames * frame_bytes;
+    if (!is_missing && status.st_size >= needed) return csqlite_files_intact;
+    // The index is changed before a log is shortened.
+    memcpy(again, (const void *)database->index, sizeof again);
+    if (memcmp(header, again, sizeof again) != 0) return csqlite_files_intact;
+    if (is_missing) return csqlite_log_missing;
+    // The database has the state after the frames that were moved. Fewer frames in the log would take parts of it back.
+    int64_t left = status.st_size > log_header_bytes ? (status.st_size - log_header_bytes) / frame_bytes : 0;
+    if (left < moved && truncate(log, 0) != 0) return csqlite_files_unusable;
+    invalidate(database);
+    return csqlite_files_mended;
 }

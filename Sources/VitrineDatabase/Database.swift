@@ -256,6 +256,42 @@ package final class Database {
         csqlite_stop_waiting(handle, descriptor) == SQLITE_OK
     }
 
+    /// Whether the file that is open is still the one at the path. True if the system cannot tell.
+    package var isCurrent: Bool { connection.isCurrent }
+
+    /// Checks the index of the log, which must not be read if another program has cut its file. Called before each use
+    /// of a connection that is kept open.
+    ///
+    /// - Throws: ``DatabaseError/Reason/inputOutput`` if the connection must be closed.
+    func checkIndex() throws(DatabaseError) {
+        switch csqlite_check_index(handle) {
+        case csqlite_files_intact: return
+        case csqlite_files_mended:
+            Log.logger("database").error(
+                "Another program has cut the index of a database's log", metadata: ["path": "\(path)"])
+        default: throw changedFiles
+        }
+    }
+
+    /// Checks the log, too. Called before changes: a change behind a gap in the log is lost.
+    ///
+    /// - Throws: ``DatabaseError/Reason/inputOutput`` if the file must be opened again, as tables may be missing.
+    func checkLog() throws(DatabaseError) {
+        try checkIndex()
+        let state = csqlite_check_log(handle)
+        guard state != csqlite_files_intact else { return }
+        Log.logger("database").error(
+            "Another program has cut or deleted the log of a database; the last changes may be lost",
+            metadata: ["path": "\(path)"])
+        // This connection still has a deleted log. What is moved is not lost.
+        if state == csqlite_log_missing { try checkpoint(.truncating) }
+        throw changedFiles
+    }
+
+    private var changedFiles: DatabaseError {
+        DatabaseError(code: SQLITE_IOERR, message: "another program has changed the files of the database", path: path)
+    }
+
     /// Sets how long to wait for another connection's lock.
     package func setBusyTimeout(milliseconds: Int32) { sqlite3_busy_timeout(handle, milliseconds) }
 
@@ -270,6 +306,29 @@ package final class Database {
         var found: [String] = []
         while try statement.step() { found.append(statement.text(at: 0)) }
         return found == ["ok"] ? [] : found
+    }
+
+    /// Returns whether a file is damaged: whether several new connections, one after the other, find damage in it.
+    ///
+    /// One failed read does not make a file damaged. An error of the system says nothing about it and is thrown.
+    ///
+    /// - Parameters:
+    ///   - path: The file, which is created if it is missing.
+    ///   - schema: The statements that create the tables.
+    ///   - attempts: The number of connections.
+    package static func isDamaged(
+        path: String, schema: String, attempts: Int = 3
+    ) throws(DatabaseError) -> Bool {
+        for _ in 0..<attempts {
+            do throws(DatabaseError) {
+                let database = try Database(path: path)
+                try database.execute(schema)
+                if try database.findDamage().isEmpty { return false }
+            } catch {
+                guard error.reason == .corrupt else { throw error }
+            }
+        }
+        return true
     }
 
     /// Stops the running statement from another thread.
@@ -344,6 +403,8 @@ extension Database {
 final class Connection {
     let handle: OpaquePointer
     let path: String
+    /// The file that is open.
+    private let file: FileState
 
     /// Opens a file.
     init(path: String, options: Database.Options) throws(DatabaseError) {
@@ -364,12 +425,20 @@ final class Connection {
             flags |= SQLITE_OPEN_URI
             name = Self.immutableName(path)
         }
-        // https://www.sqlite.org/vfs.html, 2.1
-        let system = options.sharing == .unlocked ? "unix-none" : nil
+        var status = stat()
+        guard flags & SQLITE_OPEN_CREATE == 0 || lstat(path, &status) != 0 || status.st_mode & S_IFMT != S_IFLNK
+            || access(path, F_OK) == 0
+        else {
+            // SQLite would create the file wherever the link leads.
+            throw DatabaseError(
+                code: SQLITE_CANTOPEN, message: "the path is a link to a file that does not exist. Remove the link",
+                path: path)
+        }
+        // A file that takes its place while it is opened differs from this one, or from a missing one.
+        let found = FileState(path: path)
+        let layer = csqlite_layer_name(options.layer)
         let code = PathText.withSystemPath(name, failure: SQLITE_CANTOPEN) {
-            if options.mayStopWaiting { return sqlite3_open_v2($0, &handle, flags, csqlite_resident_vfs()) }
-            if options.gathersLog { return sqlite3_open_v2($0, &handle, flags, csqlite_gathering_vfs()) }
-            return sqlite3_open_v2($0, &handle, flags, system)
+            sqlite3_open_v2($0, &handle, flags, layer)
         }
         guard code == SQLITE_OK, let handle else {
             let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
@@ -377,8 +446,19 @@ final class Connection {
             sqlite3_close_v2(handle)
             throw DatabaseError(code: code, message: message, path: path, systemCode: systemCode)
         }
+        guard flags & SQLITE_OPEN_READWRITE == 0 || sqlite3_db_readonly(handle, "main") == 0 else {
+            sqlite3_close_v2(handle)
+            throw .notWritable(path)
+        }
         self.handle = handle
         self.path = path
+        file = found.identity != nil ? found : FileState(path: path)
+    }
+
+    /// Whether the path still has the file that is open. True if the system cannot tell.
+    var isCurrent: Bool {
+        let now = FileState(path: path)
+        return now == file || now == .unknown || file == .unknown
     }
 
     deinit {
@@ -409,11 +489,64 @@ final class Connection {
     }
 }
 
+extension Database.Options {
+    /// The layer over SQLite's file system for the options.
+    fileprivate var layer: csqlite_layer_kind {
+        if sharing == .unlocked { return csqlite_unlocked_layer }
+        if mayStopWaiting { return csqlite_resident_layer }
+        return gathersLog ? csqlite_gathering_layer : csqlite_plain_layer
+    }
+}
+
+/// The file at a path.
+private enum FileState: Equatable {
+    case file(InodeIdentity), missing
+    /// The system cannot tell now.
+    case unknown
+
+    init(path: String) {
+        if let identity = InodeIdentity(path: path) {
+            self = .file(identity)
+        } else {
+            self = errno == ENOENT || errno == ENOTDIR ? .missing : .unknown
+        }
+    }
+
+    var identity: InodeIdentity? { if case .file(let identity) = self { identity } else { nil } }
+}
+
+/// The identity of a file, independent of its name: its inode number and device.
+package struct InodeIdentity: Hashable, Sendable {
+    private let device: UInt64
+    private let file: UInt64
+
+    /// The identity of a file whose status is known.
+    package init(_ status: stat) {
+        device = UInt64(truncatingIfNeeded: status.st_dev)
+        file = UInt64(truncatingIfNeeded: status.st_ino)
+    }
+
+    /// The identity of the file at a path; nil if there is none, or if it cannot be asked.
+    package init?(path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        self.init(status)
+    }
+}
+
 extension DatabaseError {
+    /// The file cannot be written, or could not be opened for writing.
+    static func notWritable(_ path: String) -> DatabaseError {
+        let isForbidden = access(path, W_OK) != 0 && (errno == EACCES || errno == EROFS)
+        return DatabaseError(
+            code: isForbidden ? SQLITE_PERM : SQLITE_CANTOPEN, message: "the file could not be opened for writing",
+            path: path)
+    }
+
     /// - Parameter systemCode: The `errno` behind a failure to open, read or write; 0 if there is none.
     package init(code: Int32, message: String, path: String, sql: String? = nil, systemCode: Int32 = 0) {
-        self.init(
-            reason: Self.reason(of: code, systemCode), code: code, message: message, path: path, sql: sql)
+        let text = systemCode == 0 ? message : "\(message): \(String(cString: strerror(systemCode)))"
+        self.init(reason: Self.reason(of: code, systemCode), code: code, message: text, path: path, sql: sql)
     }
 
     private static func reason(of code: Int32, _ systemCode: Int32) -> Reason {

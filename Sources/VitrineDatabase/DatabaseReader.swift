@@ -19,10 +19,13 @@ import Darwin
 /// - Any other file is read without locks. The read is repeated if the file or its log changed meanwhile, or if other
 ///   processes have them open.
 ///
-/// Each read first tries to share the file again.
+/// Each read first tries to share the file again. A connection that fails is closed, and the read is repeated by another
+/// one: a state of SQLite that a failure has set ends with the connection.
 package final class DatabaseReader: Sendable {
     private struct State {
         var database: Database?
+        /// When it was last checked whether the file is still at its path.
+        var checked = ContinuousClock.now
         /// Whether it was tried to move the log into the file, which may make room by itself.
         var hasMovedLog = false
     }
@@ -34,6 +37,8 @@ package final class DatabaseReader: Sendable {
 
     /// How often a read without locks is repeated.
     private static let attempts = 20
+    /// How long a deleted or replaced file may go unnoticed.
+    private static let checkInterval = Duration.milliseconds(100)
 
     /// Opens a file for reading.
     ///
@@ -51,6 +56,10 @@ package final class DatabaseReader: Sendable {
         try withDatabase { _ in }
     }
 
+    /// Lets the next read open the file again. A writer that has opened another file calls this, so that reads see its
+    /// changes at once. Waits for a read in progress.
+    package func close() { state.withLock { $0.database = nil } }
+
     /// Whether the file is shared with others, so that writing is possible as far as the reader knows.
     package var isShared: Bool { state.withLock { $0.database != nil } }
 
@@ -58,7 +67,16 @@ package final class DatabaseReader: Sendable {
     package func read<Value>(
         _ body: (Database) throws(DatabaseError) -> sending Value
     ) throws(DatabaseError) -> sending Value {
-        try withDatabase { database in Self.result { () throws(DatabaseError) in try body(database) } }.get()
+        do throws(DatabaseError) {
+            return try withDatabase { database in
+                Self.result { () throws(DatabaseError) in try body(database) }
+            }.get()
+        } catch where error.mayEndWithConnection {
+            state.withLock { $0.database = nil }
+            return try withDatabase { database in
+                Self.result { () throws(DatabaseError) in try body(database) }
+            }.get()
+        }
     }
 
     /// Calls a body with a connection, again if the file changes meanwhile. Returns the result of the last call.
@@ -66,7 +84,7 @@ package final class DatabaseReader: Sendable {
         try state.withLock { state throws(DatabaseError) in
             var left = busyMilliseconds
             while true {
-                if let database = state.database { return body(database) }
+                if let database = Self.usable(&state) { return body(database) }
                 let failure: DatabaseError
                 do throws(DatabaseError) {
                     state.database = try open()
@@ -87,6 +105,22 @@ package final class DatabaseReader: Sendable {
                 }
             }
         }
+    }
+
+    /// The connection, unless it has to be opened again.
+    private static func usable(_ state: inout State) -> Database? {
+        guard let database = state.database else { return nil }
+        let now = ContinuousClock.now
+        let isDue = now - state.checked >= checkInterval
+        if isDue { state.checked = now }
+        do throws(DatabaseError) {
+            try database.checkIndex()
+            if !isDue || database.isCurrent { return database }
+        } catch {
+            Log.logger("database").notice("A database is opened again", metadata: ["error": "\(error)"])
+        }
+        state.database = nil
+        return nil
     }
 
     // MARK: Alone
@@ -146,6 +180,16 @@ extension Database {
 }
 
 extension DatabaseError {
+    /// Whether a new connection may succeed: the system failed, or the connection has kept a state of an earlier file.
+    var mayEndWithConnection: Bool {
+        switch reason {
+        case .corrupt, .checksum, .inputOutput, .cannotOpen, .readOnly: true
+        // A table is missing, with the part of the log that had it. Opening makes it again.
+        case .other: code & 0xFF == SQLITE_ERROR
+        default: false
+        }
+    }
+
     /// Whether a connection that does not share the file may be able to read it.
     package var mayBeReadAlone: Bool { reason == .full || reason == .readOnly || reason == .cannotOpen }
 

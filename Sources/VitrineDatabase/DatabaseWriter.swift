@@ -20,6 +20,8 @@ package import VitrineCore
 /// - **A job may run again** after all its changes were undone: if another job rolled the transaction back, for example
 ///   on a full disk, every other job gets its own transaction. So a job should change only the database.
 /// - A failed commit is reported to all jobs in it.
+/// - If the writer can open the file by itself, it opens it again after a failure of the system, and if the file was
+///   deleted or replaced. A job that failed because the file was gone before it began runs in the new file.
 package final class DatabaseWriter: Sendable {
     /// The counters of a writer.
     package struct Statistics: Sendable, Equatable {
@@ -35,9 +37,15 @@ package final class DatabaseWriter: Sendable {
         var statistics = Statistics()
     }
 
+    /// The connection, and how many there were before it.
+    private struct Link {
+        /// nil until it can be opened.
+        var database: Database?
+        var number = 0
+    }
+
     private let queue = Locked(Queue())
-    /// nil until it can be opened.
-    private let database: Locked<Database?>
+    private let link: Locked<Link>
     private let open: (@Sendable () throws -> sending Database)?
     private let lock: ProcessLock?
     private let thread: BlockingExecutor
@@ -45,17 +53,18 @@ package final class DatabaseWriter: Sendable {
     private static let maximumJobs = 1024
 
     /// Creates a writer that owns a connection.
-    package convenience init(_ database: sending Database) {
-        self.init(database, lock: nil)
-    }
-
-    /// Creates a writer that owns a connection.
     ///
-    /// - Parameter lock: Held during each transaction, so that processes take turns. Default nil: SQLite's lock only.
-    package init(_ database: sending Database, lock: ProcessLock?) {
-        self.database = Locked(database)
+    /// - Parameters:
+    ///   - database: The connection.
+    ///   - lock: Held during each transaction, so that processes take turns. Default nil: SQLite's lock only.
+    ///   - reopen: Opens the file again. Default nil: the connection stays.
+    package init(
+        _ database: sending Database, lock: ProcessLock? = nil,
+        reopening reopen: (@Sendable () throws -> sending Database)? = nil
+    ) {
+        link = Locked(Link(database: database))
         self.lock = lock
-        open = nil
+        open = reopen
         thread = BlockingExecutor(threads: 1, name: "vitrine-writer")
     }
 
@@ -65,7 +74,7 @@ package final class DatabaseWriter: Sendable {
     ///   - lock: Held during each transaction.
     ///   - open: Called before each transaction until it succeeds. The jobs fail with its error.
     package init(lock: ProcessLock? = nil, opening open: @escaping @Sendable () throws -> sending Database) {
-        database = Locked(nil)
+        link = Locked(Link())
         self.lock = lock
         self.open = open
         thread = BlockingExecutor(threads: 1, name: "vitrine-writer")
@@ -111,17 +120,22 @@ package final class DatabaseWriter: Sendable {
         return try promise.wait().get()
     }
 
-    /// Uses the connection on the calling thread between two transactions, or not at all while one runs. Blocks.
+    /// A state of the file as far as others change it. Two states that are equal are the same.
+    package struct ForeignState: Sendable, Equatable {
+        fileprivate let connection: Int
+        fileprivate let changes: Int64
+    }
+
+    /// The state of the file as far as other connections change it. Blocks.
     ///
     /// - Returns: nil if a transaction was running, or if the file could not be opened for writing yet.
-    package func betweenTransactions<Value>(
-        _ body: (Database) throws(DatabaseError) -> sending Value
-    ) throws(DatabaseError) -> sending Value? {
-        let result = try database.withLockIfAvailable { database throws(DatabaseError) -> sending Value? in
-            guard let database else { return nil }
-            return try body(database)
+    package func foreignState() throws(DatabaseError) -> ForeignState? {
+        let state = try link.withLockIfAvailable { link throws(DatabaseError) -> ForeignState? in
+            guard let database = link.database else { return nil }
+            try database.checkIndex()
+            return ForeignState(connection: link.number, changes: try database.changesOfOthers())
         }
-        return result ?? nil
+        return state ?? nil
     }
 
     // MARK: Batches
@@ -156,14 +170,16 @@ package final class DatabaseWriter: Sendable {
             return 0
         }
         defer { lock?.release() }
-        return database.withLock { known in
+        return link.withLock { link in
             let database: Database
             do {
-                database = try openedIfNeeded(&known)
+                database = try usable(&link)
             } catch {
                 for job in batch { job.fail(error) }
                 return 0
             }
+            // A state that a failure has set in SQLite ends with its connection.
+            defer { if open != nil, batch.contains(where: \.hasFailedBySystem) { link.database = nil } }
             switch Self.attempt(batch[...], database) {
             case .committed: return 1
             case .failed: return 0
@@ -177,13 +193,29 @@ package final class DatabaseWriter: Sendable {
         }
     }
 
-    private func openedIfNeeded(_ database: inout Database?) throws -> Database {
-        if let database { return database }
+    /// The connection, opened again if its file is gone or cannot be used.
+    private func usable(_ link: inout Link) throws -> Database {
+        if let database = link.database {
+            guard open != nil else {
+                try database.checkLog()
+                return database
+            }
+            do throws(DatabaseError) {
+                try database.checkLog()
+                if database.isCurrent { return database }
+                Log.logger("database").notice(
+                    "A database was deleted or replaced while it was open", metadata: ["path": "\(database.path)"])
+            } catch {
+                Log.logger("database").notice("A database is opened again", metadata: ["error": "\(error)"])
+            }
+            link.database = nil
+        }
         guard let open else {
             throw DatabaseError(code: SQLITE_CANTOPEN, message: "there is no connection", path: "")
         }
         let opened = try open()
-        database = opened
+        link.database = opened
+        link.number += 1
         return opened
     }
 
@@ -239,6 +271,8 @@ protocol WriterJobRunning: Sendable {
     func run(_ database: Database) throws
     /// Makes an error the outcome, unless the job has failed by itself.
     func fail(_ error: any Error)
+    /// Whether it has failed in a way that a new connection may not.
+    var hasFailedBySystem: Bool { get }
     /// Tells the outcome.
     func finish()
 }
@@ -268,6 +302,11 @@ final class WriterJob<Value: Sendable>: WriterJobRunning {
             if case .failure = outcome { return }
             outcome = .failure(error)
         }
+    }
+
+    var hasFailedBySystem: Bool {
+        guard case .failure(let error as DatabaseError) = outcome.withLock({ $0 }) else { return false }
+        return error.mayEndWithConnection
     }
 
     func finish() {

@@ -90,8 +90,10 @@ package final class ProcessLock: Sendable {
         try hold(F_WRLCK, Self.firstTicket + mine, waiting: true)
         ticket.withLock { $0 = mine }
         var next = ((mine + 1) % Self.ticketCount).littleEndian
-        guard pwrite(queue, &next, 8, 0) == 8 else {
-            let code = errno
+        let count = pwrite(queue, &next, 8, 0)
+        guard count == 8 else {
+            // A short write has no error of its own; it is what a full disk does.
+            let code = count < 0 ? errno : ENOSPC
             releaseTicket()
             throw FileError(operation: "pwrite", path: Self.path(directory, "turn"), code: code)
         }

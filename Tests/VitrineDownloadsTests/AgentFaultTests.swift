@@ -57,6 +57,23 @@ struct AgentFaultTests {
     }
 
     /// What has no line end takes no memory without end.
+    @Test func anAgentWhoseSocketWasDeletedGivesWayToAnother() async throws {
+        let fixture = try AgentFixture(), site = FileSite(content)
+        let server = try LoopbackServer { $0.target == "/slow" ? [.hang] : site.reply(to: $0) }
+        let before = fixture.manager()
+        let slow = try await before.start(server.url("/slow").absoluteString)
+        await slow.reaches { $0.state == .running }
+        let old = try #require(fixture.agents.first)
+        for name in fixture.sockets.names { try FileManager.default.removeItem(atPath: fixture.sockets.file(name)) }
+        let after = fixture.manager()
+        #expect(try await after.start(server.url("/a").absoluteString).file == fixture.files.file("a"))
+        waitForEnd(of: old)
+        #expect(fixture.agents.count == 1)
+        // The list is the same, also for the program that was connected.
+        #expect(try await before.restore().map(\.id).contains(slow.id))
+        #expect(try await after.restore().count == 2)
+    }
+
     @Test func anAgentEndsTheConnectionOfALineThatNeverEnds() async throws {
         let fixture = try AgentFixture()
         try await fixture.manager().restore()

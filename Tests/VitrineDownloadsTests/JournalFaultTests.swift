@@ -105,7 +105,7 @@ struct JournalFaultTests {
 
     // MARK: Records
 
-    /// Changes the records of a journal that nobody has open.
+    /// Changes the records of a journal that nobody has open, and makes it one of the first format, without checksums.
     private func edit(_ path: String, _ change: (inout [String: Any]) -> Void) throws {
         let database = try Database(path: path)
         let select = try database.prepare("SELECT id, record FROM download")
@@ -121,6 +121,76 @@ struct JournalFaultTests {
             update.bind(id, at: 3)
             try update.run()
         }
+        try database.execute("ALTER TABLE download DROP COLUMN sum; PRAGMA user_version=1")
+    }
+
+    @Test func aListOfTheFirstFormatIsAdopted() async throws {
+        let fixture = try DownloadFixture(), site = FileSite(content)
+        let server = try LoopbackServer { site.reply(to: $0) }
+        let path = try await journal(fixture, server.url("/a"))
+        try edit(path) { _ in }
+        let manager = fixture.manager { $0.identifier = "list" }
+        let download = try #require(try await manager.restore().first)
+        try await download.resume()
+        #expect(try await download.file == fixture.files.file("a"))
+        await manager.close()
+        #expect(try await fixture.manager { $0.identifier = "list" }.restore().map(\.id) == [download.id])
+    }
+
+    /// The bytes of a row change without SQLite noticing.
+    @Test func aChangedRowIsNotFollowed() async throws {
+        let fixture = try DownloadFixture(), site = FileSite(content)
+        let server = try LoopbackServer { site.reply(to: $0) }
+        let path = try await journal(fixture, server.url("/here"))
+        do {
+            let database = try Database(path: path)
+            let change = "UPDATE download SET record = replace(record, 'here', 'nere')"
+            try database.execute(change)
+            #expect(try database.integer("SELECT count(*) FROM download WHERE instr(record, 'nere') > 0") == 1)
+        }
+        let manager = fixture.manager { $0.identifier = "list" }
+        #expect(try await manager.restore().isEmpty)
+        // Others are stored beside it.
+        #expect(try await manager.start(server.url("/b").absoluteString).file == fixture.files.file("b"))
+        await manager.close()
+        #expect(server.requests.map(\.target).filter { $0.contains("ere") } == [])
+        #expect(try Database(path: path).integer("SELECT count(*) FROM download") == 2)
+    }
+
+    @Test func aHigherNumberOfARowKeepsNoChangesOut() async throws {
+        let fixture = try DownloadFixture(), site = FileSite(content)
+        let server = try LoopbackServer { site.reply(to: $0) }
+        let path = try await journal(fixture, server.url("/a"))
+        try Database(path: path).execute("UPDATE download SET revision = revision + 4096")
+        let manager = fixture.manager { $0.identifier = "list" }
+        let download = try #require(try await manager.restore().first)
+        try await download.resume()
+        _ = try await download.file
+        await manager.close()
+        let next = fixture.manager { $0.identifier = "list" }
+        #expect(try await next.restore().first?.status?.state == .completed)
+    }
+
+    @Test(arguments: ["directory", "list", "lock"]) func nothingIsStoredInADeletedList(what: String) async throws {
+        let fixture = try DownloadFixture(), site = FileSite(content)
+        let server = try LoopbackServer { $0.target == "/slow" ? [.hang] : site.reply(to: $0) }
+        let list = fixture.journal.file("lists/list.sqlite")
+        func configure(_ configuration: inout DownloadManager.Configuration) {
+            configuration.identifier = "list"
+            configuration.journalDirectory = fixture.journal.file("lists")
+        }
+        let manager = fixture.manager(configure)
+        let slow = try await manager.start(server.url("/slow").absoluteString)
+        let paths = ["directory": [fixture.journal.file("lists")], "lock": [list + ".lock"]][what]
+        for path in paths ?? ["", "-wal", "-shm"].map({ list + $0 }) {
+            try FileManager.default.removeItem(atPath: path)
+        }
+        let second = try await manager.start(server.url("/b").absoluteString)
+        _ = try await second.file
+        // Nobody else can have the list meanwhile.
+        #expect(await code { try await fixture.manager(configure).restore() } == -631)
+        await manager.close()
+        #expect(try await Set(fixture.manager(configure).restore().map(\.id)) == [slow.id, second.id])
     }
 
     /// A journal with one download that is paused before it has begun.

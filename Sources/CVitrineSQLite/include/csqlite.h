@@ -22,13 +22,41 @@ int csqlite_harden(sqlite3 *connection);
 /// Lets the log be when the connection closes, although it is the last one.
 int csqlite_keep_log(sqlite3 *connection);
 
-/// The name of the file system layer (https://www.sqlite.org/vfs.html) for connections of which
-/// ``csqlite_stop_waiting`` is called; null where it cannot be made.
-const char *csqlite_resident_vfs(void);
+/// The kinds of the layer over SQLite's file system (https://www.sqlite.org/vfs.html). All of them fail to open a file
+/// for reading that was to be written, and tell failed reads from damage.
+typedef enum {
+    csqlite_plain_layer,
+    /// Without locks.
+    csqlite_unlocked_layer,
+    /// For connections of which ``csqlite_stop_waiting`` is called.
+    csqlite_resident_layer,
+    /// For connections of which ``csqlite_gather_log`` is called.
+    csqlite_gathering_layer,
+    csqlite_layer_kinds
+} csqlite_layer_kind;
 
-/// The name of the file system layer for connections of which ``csqlite_gather_log`` is called; null where it cannot be
-/// made, and on other systems than Linux.
-const char *csqlite_gathering_vfs(void);
+/// The name of a layer; null for SQLite's own file system where the layer cannot be made. Other systems than Linux have
+/// no layer but the resident one.
+const char *csqlite_layer_name(csqlite_layer_kind kind);
+
+/// What was found about the files beside an open database.
+typedef enum {
+    csqlite_files_intact,
+    /// Another program has cut a file. It is usable again; changes may be lost.
+    csqlite_files_mended,
+    /// Another program has cut a file. The connection must be closed.
+    csqlite_files_unusable,
+    /// The log was deleted. The connection still has it; it can be moved into the database.
+    csqlite_log_missing
+} csqlite_file_state;
+
+/// Checks the index of the log. Called before each use of a connection that shares it: reading a part that was cut off
+/// would end the process (SIGBUS). Takes one call of the system.
+csqlite_file_state csqlite_check_index(sqlite3 *connection);
+
+/// Checks that the log has all that the index tells of. Called before changes: what is written behind a gap is lost. The
+/// index was checked before.
+csqlite_file_state csqlite_check_log(sqlite3 *connection);
 
 /// From now on, the pages that a transaction adds to the write-ahead log are written together, by as few calls as
 /// possible, before the transaction becomes visible to others.

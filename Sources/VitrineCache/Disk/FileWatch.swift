@@ -1,5 +1,6 @@
 import Synchronization
 import VitrineCore
+import VitrineDatabase
 
 #if canImport(Glibc)
 import Glibc
@@ -82,6 +83,9 @@ final class FileWatch: Sendable {
             for index in shared.indexes { close(index) }
         }
     }
+
+    /// Whether the shared index is watched.
+    var hasIndex: Bool { header.load(ordering: .acquiring) != 0 }
 
     /// Also watches the shared index, which SQLite has made by now.
     func watchIndex() {
@@ -216,24 +220,5 @@ final class FileWatch: Sendable {
         _ = posix_fallocate(descriptor, 0, off_t(largest))
         #endif
         return .cut
-    }
-}
-
-/// The identity of a file, independent of its name: its inode number and device.
-package struct InodeIdentity: Hashable {
-    private let device: UInt64
-    private let file: UInt64
-
-    /// The identity of a file whose status is known.
-    package init(_ status: stat) {
-        device = UInt64(truncatingIfNeeded: status.st_dev)
-        file = UInt64(truncatingIfNeeded: status.st_ino)
-    }
-
-    /// The identity of the file at a path; nil if there is none, or if it cannot be asked.
-    package init?(path: String) {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
-        self.init(status)
     }
 }

@@ -6,6 +6,8 @@ public struct DatabaseError: Error, Sendable, Equatable {
         case busy
         /// The file is damaged or not a database. Move it aside.
         case corrupt
+        /// A row differs from its checksum. The rest of the file may be intact.
+        case checksum
         /// The disk is full, or the database has reached its maximum size. Free some space.
         case full
         /// The file or its file system does not allow writing.
@@ -50,6 +52,6 @@ extension DatabaseError: CustomStringConvertible {
     /// The path, SQLite's message and code, and the statement.
     public var description: String {
         let statement = sql.map { " in \"\($0)\"" } ?? ""
-        return "\(path): \(message) (SQLite \(code))\(statement)."
+        return "\(path): \(message)\(code == 0 ? "" : " (SQLite \(code))")\(statement)."
     }
 }

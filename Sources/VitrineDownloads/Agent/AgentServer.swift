@@ -1,5 +1,6 @@
 import CVitrineDownloads
 import VitrineCore
+import VitrineDatabase
 
 #if canImport(Glibc)
 import Glibc
@@ -82,15 +83,33 @@ package enum AgentProcess {
         var listener: Int32 = -1
         let code = PathText.withSystemPath(location.socket, failure: EINVAL) { cdownloads_listen($0, &listener) }
         guard code == 0 else { return fail("\(FileError(operation: "bind", path: location.socket, code: code))") }
-        let (ends, ending) = AsyncStream<Void>.makeStream()
-        let server = AgentServer(engine, listener: listener, idleTime: arguments.idleTime) { ending.yield() }
+        let socket = InodeIdentity(path: location.socket)
+        let (ends, ending) = AsyncStream<End>.makeStream()
+        let server = AgentServer(engine, listener: listener, idleTime: arguments.idleTime) { ending.yield(.stopped) }
         server.begin()
         reportReadiness()
-        for await _ in ends { break }
-        _ = PathText.withSystemPath(location.socket, failure: -1) { unlink($0) }
-        // A client that does not read, or a transfer that does not stop, ends with the process.
+        let watching = Task {
+            await waitForLoss(of: socket, at: location.socket)
+            ending.yield(.unreachable)
+        }
+        var reason = End.stopped
+        for await end in ends {
+            reason = end
+            break
+        }
+        watching.cancel()
+        if reason == .unreachable {
+            Log.logger("downloads").notice("The agent ends because its socket was deleted; the next one continues")
+        }
+        // Another agent may have made a socket there.
+        if InodeIdentity(path: location.socket) == socket {
+            _ = PathText.withSystemPath(location.socket, failure: -1) { unlink($0) }
+        }
+        // A client that does not read, or a transfer that does not stop, ends with the process. Clients of an agent that
+        // is only unreachable connect to the next one.
+        let hasStopped = reason == .stopped
         let end = Task {
-            await server.stop()
+            if hasStopped { await server.stop() }
             await engine.close()
         }
         if await !end.hasEnded(within: .seconds(10)) {
@@ -99,12 +118,32 @@ package enum AgentProcess {
         return 0
     }
 
+    /// Why an agent ends.
+    private enum End: Sendable {
+        case stopped
+        /// No new client can connect, because the socket was deleted or replaced.
+        case unreachable
+    }
+
+    /// Returns when the socket is no longer at its path.
+    private static func waitForLoss(of socket: InodeIdentity?, at path: String) async {
+        while true {
+            do { try await Task.sleep(for: .seconds(1)) } catch { return }
+            if let found = InodeIdentity(path: path) {
+                if found != socket { return }
+            } else if errno == ENOENT || errno == ENOTDIR {
+                return
+            }
+        }
+    }
+
     /// Opens the list before the first client connects, so that downloads resume without clients.
     ///
     /// If another program uses the list, clients receive that error.
     private static func prepare(_ engine: DownloadEngine) async {
-        // A killed agent may have released its own lock, but not yet that of the list.
-        for _ in 0..<50 {
+        // A killed agent may have released its own lock, but not yet that of the list. One whose socket was deleted
+        // notices that within a second.
+        for _ in 0..<500 {
             do throws(DownloadError) { return try await engine.open() } catch .inUse {
                 try? await Task.sleep(for: .milliseconds(10))
             } catch {

@@ -268,6 +268,9 @@ final class DownloadEngine: DownloadBackend {
     func save(_ record: DownloadRecord, endsRun: Bool = false) async throws(DownloadError) {
         guard let journal = state.withLock({ $0.journal }) else { return }
         try await journal.save(record, endsRun: endsRun)
+        guard journal.takeReplacement() else { return }
+        // The list was deleted while it was open. What this process knows is stored again.
+        for record in state.withLock({ $0.records }) { try await journal.save(record, endsRun: false) }
     }
 
     /// Runs file operations on a thread that may block.

@@ -12,8 +12,9 @@ import Darwin
 ///
 /// A child has all descriptors of this process between fork and exec. The lock is therefore released before its
 /// descriptor is closed, and not by closing it.
-struct FileLock: ~Copyable {
+final class FileLock: Sendable {
     private let descriptor: FileDescriptor
+    private let path: String
 
     /// Takes the lock, creating the file if it is missing.
     ///
@@ -25,6 +26,15 @@ struct FileLock: ~Copyable {
             throw FileError(operation: "flock", path: path, code: errno)
         }
         self.descriptor = descriptor
+        self.path = path
+    }
+
+    /// Whether the file is still at its path, so that others respect the lock. True if the system cannot tell.
+    var isCurrent: Bool {
+        var mine = stat(), theirs = stat()
+        guard fstat(descriptor.number, &mine) == 0 else { return true }
+        guard stat(path, &theirs) == 0 else { return errno != ENOENT && errno != ENOTDIR }
+        return mine.st_ino == theirs.st_ino && mine.st_dev == theirs.st_dev
     }
 
     deinit { release() }

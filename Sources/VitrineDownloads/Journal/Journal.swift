@@ -115,10 +115,45 @@ final class Journal: Sendable {
         let received: Int
     }
 
+    /// The lock on the list: two programs would load each file twice.
+    private final class Hold: Sendable {
+        private struct State {
+            var lock: FileLock?
+            /// Whether the list was created in the place of a deleted one.
+            var isReplaced = false
+        }
+
+        private let path: String
+        private let state = Locked(State())
+
+        init(path: String) { self.path = path }
+
+        /// Takes the lock, also if its file was deleted.
+        ///
+        /// - Throws: ``DownloadError/inUse(path:)`` if another program has it, or `FileError`.
+        func take() throws {
+            try state.withLock { state in
+                if let lock = state.lock, lock.isCurrent { return }
+                guard let lock = try FileLock(path: path + ".lock") else { throw DownloadError.inUse(path: path) }
+                state.lock = lock
+            }
+        }
+
+        func noteReplacement() { state.withLock { $0.isReplaced = true } }
+
+        func takeReplacement() -> Bool {
+            state.withLock { state in
+                defer { state.isReplaced = false }
+                return state.isReplaced
+            }
+        }
+
+        func release() { state.withLock { $0.lock.take()?.release() } }
+    }
+
     private let path: String
     private let writer: DatabaseWriter
-    /// Held while the journal is open: two programs would load each file twice.
-    private let lock: FileLock
+    private let hold: Hold
 
     /// Opens a journal, or creates it.
     ///
@@ -131,14 +166,23 @@ final class Journal: Sendable {
     }
 
     private init(directory: String, identifier: String) throws(DownloadError) {
-        path = Self.path(directory, identifier)
-        do {
+        let path = Self.path(directory, identifier), hold = Hold(path: path)
+        self.path = path
+        self.hold = hold
+        let open = { @Sendable () throws -> sending Database in
             try Directory.create(directory, isDurable: true)
-            guard let lock = try FileLock(path: path + ".lock") else { throw DownloadError.inUse(path: path) }
-            self.lock = lock
+            try hold.take()
             // Otherwise SQLite would create the file with a mode for other users.
             _ = try FileDescriptor(opening: path, flags: O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
-            writer = DatabaseWriter(try Self.database(path))
+            return try Self.database(path)
+        }
+        do {
+            writer = DatabaseWriter(try open()) { () throws -> sending Database in
+                let isMissing = !FilePath.exists(path)
+                let database = try open()
+                if isMissing { hold.noteReplacement() }
+                return database
+            }
         } catch let error as DownloadError {
             throw error
         } catch let error as DatabaseError {
@@ -166,22 +210,13 @@ final class Journal: Sendable {
     }
 
     /// Opens the database, and creates its tables if they are missing.
-    private static func database(_ path: String) throws -> Database {
+    private static func database(_ path: String) throws -> sending Database {
         let database = try connection(path)
         let stored = try database.integer("PRAGMA user_version") ?? 0
         guard stored <= version else {
             throw FileError.untrusted(path: path, reason: "it was written by a later version of this software")
         }
-        if stored < version {
-            try database.execute(
-                """
-                CREATE TABLE IF NOT EXISTS download(
-                    id TEXT PRIMARY KEY, revision INTEGER NOT NULL, record TEXT NOT NULL) WITHOUT ROWID;
-                CREATE TABLE IF NOT EXISTS start(
-                    id TEXT PRIMARY KEY, count INTEGER NOT NULL, received INTEGER NOT NULL) WITHOUT ROWID;
-                PRAGMA user_version=\(version)
-                """)
-        }
+        if stored < version { try database.transaction { try upgrade(database) } }
         let unusable = "typeof(revision) <> 'integer' OR revision NOT BETWEEN 0 AND \(DownloadRecord.highestRevision)"
         if try database.integer("SELECT EXISTS(SELECT 1 FROM download WHERE \(unusable))") == 1 {
             try database.execute("UPDATE download SET revision = 0 WHERE \(unusable)")
@@ -189,8 +224,40 @@ final class Journal: Sendable {
         return database
     }
 
-    /// The version of the format. Higher ones cannot be read.
-    private static let version: Int64 = 1
+    /// The version of the format. Higher ones cannot be read. The first one had no checksums.
+    private static let version: Int64 = 2
+
+    private static func upgrade(_ database: Database) throws {
+        try database.execute(
+            """
+            CREATE TABLE IF NOT EXISTS download(
+                id TEXT PRIMARY KEY, revision INTEGER NOT NULL, record TEXT NOT NULL, sum INTEGER) WITHOUT ROWID;
+            CREATE TABLE IF NOT EXISTS start(
+                id TEXT PRIMARY KEY, count INTEGER NOT NULL, received INTEGER NOT NULL) WITHOUT ROWID;
+            PRAGMA user_version=\(version)
+            """)
+        guard try database.integer("SELECT count(*) FROM pragma_table_info('download') WHERE name='sum'") == 0 else {
+            return
+        }
+        try database.execute("ALTER TABLE download ADD COLUMN sum INTEGER")
+        let select = try database.prepare("SELECT id, record FROM download")
+        var sums: [(id: String, sum: Int64)] = []
+        while try select.step() {
+            let id = select.text(at: 0)
+            sums.append((id, sum(id, select.bytes(at: 1))))
+        }
+        let update = try database.prepare("UPDATE download SET sum=? WHERE id=?")
+        for (id, sum) in sums {
+            update.bind(sum, at: 1)
+            update.bind(id, at: 2)
+            try update.run()
+        }
+    }
+
+    /// The checksum of a download in the list. It finds damage, and no changes on purpose.
+    private static func sum(_ id: String, _ record: [UInt8]) -> Int64 {
+        Int64(bitPattern: StableHash.hash(record, seed: StableHash.hash(id, seed: 0)))
+    }
 
     private static func path(_ directory: String, _ identifier: String) -> String {
         FilePath.join(directory, FileName.name(for: identifier) + ".sqlite")
@@ -199,12 +266,18 @@ final class Journal: Sendable {
     /// Returns all downloads. Unreadable ones are skipped and logged, and stay in the file.
     func content() async throws(DownloadError) -> Content {
         try await run { database in
-            let statement = try database.prepare("SELECT id, record FROM download")
+            let statement = try database.prepare("SELECT id, record, sum, revision FROM download")
             var records: [DownloadRecord] = []
+            var revisions: [(id: String, revision: Int)] = []
             while try statement.step() {
                 do {
-                    let data = Data(statement.bytes(at: 1))
-                    let record = try JSONDecoder().decode(DownloadRecord.self, from: data).sanitized()
+                    let id = statement.text(at: 0), bytes = statement.bytes(at: 1)
+                    guard statement.integer(at: 2) == Self.sum(id, bytes) else {
+                        throw FileError.untrusted(path: database.path, reason: "an entry differs from its checksum")
+                    }
+                    let record = try JSONDecoder().decode(DownloadRecord.self, from: Data(bytes)).sanitized()
+                    // A higher number would keep later changes out.
+                    if statement.integer(at: 3) != Int64(record.revision) { revisions.append((id, record.revision)) }
                     guard record.id == statement.text(at: 0), DownloadRecord.isIdentifier(record.id),
                         record.status.id == record.id
                     else { throw DownloadError.unknown(id: record.id) }
@@ -216,6 +289,12 @@ final class Journal: Sendable {
                         "A download in the journal cannot be read",
                         metadata: ["id": "\(statement.text(at: 0))", "error": "\(error)"])
                 }
+            }
+            for (id, revision) in revisions {
+                let update = try database.cachedStatement("UPDATE download SET revision=? WHERE id=?")
+                update.bind(revision, at: 1)
+                update.bind(id, at: 2)
+                try update.run()
             }
             var starts: [String: Starts] = [:]
             let runs = try database.prepare("SELECT id, count, received FROM start")
@@ -276,12 +355,14 @@ final class Journal: Sendable {
             let text = String(decoding: try JSONEncoder().encode(record), as: UTF8.self)
             let statement = try database.cachedStatement(
                 """
-                INSERT INTO download(id, revision, record) VALUES(?, ?, ?) ON CONFLICT(id) DO UPDATE
-                SET revision = excluded.revision, record = excluded.record WHERE revision < excluded.revision
+                INSERT INTO download(id, revision, record, sum) VALUES(?, ?, ?, ?) ON CONFLICT(id) DO UPDATE
+                SET revision = excluded.revision, record = excluded.record, sum = excluded.sum
+                WHERE revision < excluded.revision
                 """)
             statement.bind(record.id, at: 1)
             statement.bind(record.revision, at: 2)
             statement.bind(text, at: 3)
+            statement.bind(Self.sum(record.id, Array(text.utf8)), at: 4)
             try statement.run()
             guard endsRun else { return }
             let end = try database.cachedStatement("DELETE FROM start WHERE id = ?")
@@ -289,6 +370,10 @@ final class Journal: Sendable {
             try end.run()
         }
     }
+
+    /// Whether the list was deleted since the last call, and another one was created in its place. It has only later
+    /// changes.
+    func takeReplacement() -> Bool { hold.takeReplacement() }
 
     /// Removes a download.
     func remove(_ id: String) async throws(DownloadError) {
@@ -308,22 +393,19 @@ final class Journal: Sendable {
     /// - Returns: The new path; nil if there is no journal, or it is not damaged.
     static func setAside(directory: String, identifier: String) async throws(DownloadError) -> String? {
         guard await BlockingExecutor.shared.run({ FilePath.exists(path(directory, identifier)) }) else { return nil }
-        do throws(DownloadError) {
-            let journal = try await open(directory: directory, identifier: identifier)
-            do throws(DownloadError) { _ = try await journal.content() } catch {
-                journal.release()
-                throw error
-            }
-            journal.release()
-            return nil
-        } catch .inUse {
-            // The program that uses it could read it.
-            return nil
-        } catch .journal(_, _, isDamaged: true) {
-            return try await DownloadEngine.onFiles { () throws(FileError) in
-                try moveAside(path(directory, identifier))
-            }
+        // One failure does not make a file damaged.
+        for _ in 0..<3 {
+            do throws(DownloadError) {
+                let journal = try await open(directory: directory, identifier: identifier)
+                defer { journal.release() }
+                _ = try await journal.content()
+                return nil
+            } catch .inUse {
+                // The program that uses it could read it.
+                return nil
+            } catch .journal(_, _, isDamaged: true) {}
         }
+        return try await DownloadEngine.onFiles { () throws(FileError) in try moveAside(path(directory, identifier)) }
     }
 
     private static func moveAside(_ path: String) throws(FileError) -> String {
@@ -358,13 +440,21 @@ final class Journal: Sendable {
     }
 
     /// Closes the journal at once.
-    func release() { lock.release() }
+    func release() { hold.release() }
 
     private func run<Value: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(DownloadError) -> Value {
+        let hold = hold
         do {
-            return try await writer.write(body)
+            return try await writer.write { database in
+                try hold.take()
+                return try body(database)
+            }
+        } catch let error as DownloadError {
+            throw error
+        } catch let error as FileError {
+            throw .file(error)
         } catch let error as DatabaseError {
             throw DownloadError(error)
         } catch {

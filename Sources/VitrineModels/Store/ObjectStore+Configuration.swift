@@ -60,19 +60,22 @@ extension ObjectStore.Configuration {
         return try Database(path: path, options: options)
     }
 
-    /// Opens the connections of a store. On a full or read-only disk, only reading works.
+    /// Opens the connections of a store. On a full disk, or without permission to write, only reading works. Each write
+    /// then tries to open the file again.
     func open(_ path: String, _ seal: ValueSeal) throws -> (DatabaseWriter, DatabaseReader) {
-        let openToWrite = { @Sendable () throws -> sending Database in
-            let database = try connect(path)
-            try ObjectTables.open(database, self, seal)
-            return database
-        }
+        let openToWrite: @Sendable () throws -> sending Database = { try openPrepared(path, seal) }
         do {
             let database = try openToWrite()
             try ObjectTables.loadSchemas(database, into: coder.registry)
-            return (DatabaseWriter(database), try reader(path))
-        } catch let failure as DatabaseError where failure.reason == .full || isReadOnly && failure.mayBeReadAlone {
-            let reader = try reader(path)
+            let reader = try reader(path, seal)
+            guard !isReadOnly else { return (DatabaseWriter(database), reader) }
+            let writer = DatabaseWriter(database) { () throws -> sending Database in
+                reader.close()
+                return try openToWrite()
+            }
+            return (writer, reader)
+        } catch let failure as DatabaseError where failure.mayBeReadAlone {
+            let reader = try reader(path, seal)
             let check = try reader.withDatabase { database in
                 Result {
                     guard try ObjectTables.mayBeRead(database, self, seal) else { throw failure }
@@ -83,17 +86,37 @@ extension ObjectStore.Configuration {
             let isReadOnly = isReadOnly
             let writer = DatabaseWriter { () throws -> sending Database in
                 guard !isReadOnly else { throw DatabaseError.readOnly(path) }
+                reader.close()
                 return try openToWrite()
             }
             return (writer, reader)
         }
     }
 
+    /// Opens a connection, and creates the tables in a new file: the first one, or one in the place of a deleted one.
+    private func openPrepared(_ path: String, _ seal: ValueSeal) throws -> sending Database {
+        let database = try connect(path)
+        try ObjectTables.open(database, self, seal)
+        return database
+    }
+
     /// Opens a connection for reading, which works on a full disk.
-    ///
-    /// - Parameter isTemporary: Whether the store has other connections. The last one removes the log when it closes,
-    ///   and must be able to write.
-    func reader(_ path: String, isTemporary: Bool = false) throws(DatabaseError) -> DatabaseReader {
-        try DatabaseReader(path: path) { () throws(DatabaseError) in try connect(path, isReading: isTemporary) }
+    private func reader(_ path: String, _ seal: ValueSeal) throws(DatabaseError) -> DatabaseReader {
+        try DatabaseReader(path: path) { () throws(DatabaseError) in
+            do {
+                return try openPrepared(path, seal)
+            } catch let error as DatabaseError {
+                throw error
+            } catch {
+                // The store was opened before: another file has taken its place.
+                throw DatabaseError(reason: .other, code: 0, message: "\(error)", path: path, sql: nil)
+            }
+        }
+    }
+
+    /// Opens a connection for reading beside others of the store. The last one removes the log when it closes, and must
+    /// be able to write.
+    func temporaryReader(_ path: String) throws(DatabaseError) -> DatabaseReader {
+        try DatabaseReader(path: path) { () throws(DatabaseError) in try connect(path, isReading: true) }
     }
 }

@@ -86,7 +86,7 @@ extension ObjectStore {
     ) async throws(PersistenceError) -> Result {
         do {
             return try await BlockingExecutor.shared.run { () throws(any Error) in
-                let reader = try self.configuration.reader(self.path, isTemporary: true)
+                let reader = try self.configuration.temporaryReader(self.path)
                 return try reader.withDatabase { database in Swift.Result { try body(self, database) } }.get()
             }
         } catch {
@@ -219,6 +219,8 @@ private struct ObjectMigration<Value: PersistentRecord & SendableMetatype>: Send
             outdated.removeLast()
             last = 0
         }
-        return events + [.progress(done: done, total: total)]
+        // Other processes may have migrated some, or stored more in an older version.
+        if outdated.isEmpty { done = max(done, total) }
+        return events + [.progress(done: done, total: max(done, total))]
     }
 }

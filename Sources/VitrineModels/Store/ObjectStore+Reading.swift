@@ -198,8 +198,8 @@ final class ObjectMemory: Sendable {
     private struct State {
         /// Increases with every change. Bytes that were read before a change are not cached after it.
         var moment = 0
-        /// The last known number of changes by other connections.
-        var changesOfOthers: Int64?
+        /// The last known state as far as other connections change it.
+        var changesOfOthers: DatabaseWriter.ForeignState?
     }
 
     private let state = Locked(State())
@@ -215,7 +215,7 @@ final class ObjectMemory: Sendable {
     private static func name(_ key: String, _ group: GroupPath) -> CacheKey { CacheKey(group.path, key) }
 
     /// Returns the present moment. Empties the cache if others changed the file.
-    func moment(changesOfOthers: Int64) -> Int {
+    func moment(changesOfOthers: DatabaseWriter.ForeignState) -> Int {
         state.withLock { state in
             if state.changesOfOthers != changesOfOthers {
                 state.changesOfOthers = changesOfOthers

@@ -165,13 +165,8 @@ public final class ObjectStore: Sendable {
 
     // MARK: Parts
 
-    /// Returns SQLite's number of changes by connections other than the writer; nil during a write.
-    func changesOfOthers() -> Int64? {
-        let number = try? writer.betweenTransactions { database throws(DatabaseError) in
-            try database.changesOfOthers()
-        }
-        return number ?? nil
-    }
+    /// Returns the state of the file as far as connections other than the writer change it; nil during a write.
+    func changesOfOthers() -> DatabaseWriter.ForeignState? { (try? writer.foreignState()) ?? nil }
 
     func read<Result: Sendable>(
         _ body: (Database) throws(DatabaseError) -> Result

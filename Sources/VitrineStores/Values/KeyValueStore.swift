@@ -18,7 +18,9 @@ public import VitrineCore
 /// - Values smaller than ``Configuration/memoryThreshold`` are also kept in memory, up to
 ///   ``Configuration/memoryCapacity``.
 /// - Several processes may share a directory. The values in memory are at most 0.1 s older than the file.
-/// - A damaged file is renamed and logged. The store continues with an empty file.
+/// - A damaged file is renamed and logged, and the store continues with an empty file. A file is damaged only if several
+///   new connections find damage in it. It stays in place while another process uses it; calls throw until then.
+/// - After an error of the system, for example a failed read, the next call tries again.
 /// - A directory that is deleted or replaced while the store is open is created again. Writes notice this at once,
 ///   reads within 0.1 s.
 ///
@@ -60,7 +62,7 @@ public final class KeyValueStore: Sendable {
     /// - Throws: ``StoreError/file(_:)`` or ``StoreError/database(_:)``.
     public init(directory: String, configuration: Configuration = .init()) throws(StoreError) {
         self.configuration = configuration
-        let (session, damaged) = try Self.open(directory, configuration, isDamaged: false)
+        let (session, damaged) = try Self.open(directory, configuration)
         state = Locked(State(session: session, damagedFiles: damaged.map { [$0] } ?? []))
     }
 
@@ -84,10 +86,10 @@ public final class KeyValueStore: Sendable {
     }
 
     private static func open(
-        _ directory: String, _ configuration: Configuration, isDamaged: Bool
+        _ directory: String, _ configuration: Configuration, replacing suspect: ValueSession? = nil
     ) throws(StoreError) -> (ValueSession, damaged: String?) {
         let database = ValueDatabase(directory: directory)
-        let damaged = try database.prepare(isDamaged: isDamaged)
+        let damaged = try database.prepare(replacing: suspect)
         if let damaged {
             Log.logger("values").error("Moved a damaged file aside", metadata: ["path": "\(damaged)"])
         }
@@ -106,19 +108,19 @@ public final class KeyValueStore: Sendable {
     ///
     /// - Throws: ``StoreError`` if the directory cannot be used. The store then stays in its directory.
     public func changeDirectory(to directory: String) throws(StoreError) {
-        let (session, damaged) = try Self.open(directory, configuration, isDamaged: false)
+        let (session, damaged) = try Self.open(directory, configuration)
         state.withLock { state in
             state.session = session
             if let damaged { state.damagedFiles.append(damaged) }
         }
     }
 
-    /// The session for reading. It is replaced if its file is damaged or, checked at intervals, deleted.
+    /// The session for reading. It is replaced if its file seems damaged or is, checked at intervals, deleted.
     var session: ValueSession {
         get throws(StoreError) { try session(checkingNow: false) }
     }
 
-    /// Performs a write in the current session, which is replaced first if its file is damaged or deleted.
+    /// Performs a write in the current session, which is replaced first if its file seems damaged or is deleted.
     func writing(_ change: (ValueSession) -> WriteTask) -> WriteTask {
         do throws(StoreError) {
             return change(try session(checkingNow: true))
@@ -130,13 +132,13 @@ public final class KeyValueStore: Sendable {
 
     private func session(checkingNow: Bool) throws(StoreError) -> ValueSession {
         try state.withLock { state throws(StoreError) in
-            let isDamaged = state.session.isDamaged
-            guard isDamaged || state.session.isLost(checkingNow: checkingNow) else { return state.session }
+            let isSuspect = state.session.isSuspect
+            guard isSuspect || state.session.isLost(checkingNow: checkingNow) else { return state.session }
             let directory = state.session.directory
-            if !isDamaged {
+            if !isSuspect {
                 Log.logger("values").notice("The values were deleted while open", metadata: ["path": "\(directory)"])
             }
-            let opened = try Self.open(directory, configuration, isDamaged: isDamaged)
+            let opened = try Self.open(directory, configuration, replacing: isSuspect ? state.session : nil)
             state.session = opened.0
             if let damaged = opened.damaged { state.damagedFiles.append(damaged) }
             return state.session

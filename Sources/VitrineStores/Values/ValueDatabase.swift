@@ -20,18 +20,22 @@ import Darwin
 struct ValueDatabase {
     let directory: String
     let path: String
+    /// The file by whose lock a session shows that it uses the database.
+    private var presencePath: String { FilePath.join(directory, "users") }
 
     init(directory: String) {
         self.directory = directory
         path = FilePath.join(directory, "values-1.sqlite")
     }
 
-    /// Creates the directory and the file if needed. A file that is damaged or not a database is renamed first.
+    /// Creates the directory and the file if needed. A file that is damaged or not a database is renamed first, unless
+    /// another process uses it.
     ///
-    /// - Parameter isDamaged: Whether the file is known to be damaged.
+    /// - Parameter suspect: The session that has found damage in the file. It gives up its presence.
     /// - Returns: The new path of the damaged file, if there was one.
-    func prepare(isDamaged: Bool) throws(StoreError) -> String? {
-        do throws(FileError) {
+    /// - Throws: Also if the file is damaged and in use, or if the system cannot tell. The file stays then.
+    func prepare(replacing suspect: ValueSession?) throws(StoreError) -> String? {
+        do {
             try Directory.create(directory, isDurable: true)
             _ = try? AtomicFile.removeTemporariesOfDeadWriters(in: directory)
             let lock: ProcessLock
@@ -47,22 +51,42 @@ struct ValueDatabase {
                 // They belong to a deleted file. Only connections that are still open may use them.
                 for end in ["-wal", "-shm"] { unlink(path + end) }
             }
-            if !isDamaged, !isUnreadable() { return nil }
-            return try moveAside()
-        } catch {
+            guard try isDamaged(suspect != nil) else { return nil }
+            suspect?.presence?.end()
+            let moved = try FilePresence.whileAlone(at: presencePath) { () throws -> String? in
+                // No other process writes now, so this is certain.
+                guard try Database.isDamaged(path: path, schema: ValueTable.schema) else { return nil }
+                return try moveAside()
+            }
+            if let moved { return moved }
+            throw DatabaseError(
+                reason: .corrupt, code: 11,
+                message: "the file is damaged. It is set aside when no other process uses it", path: path, sql: nil)
+        } catch let error as FileError {
             throw .file(error)
+        } catch let error as DatabaseError {
+            throw .database(error)
+        } catch {
+            throw .invalidData(name: path, underlying: error)
         }
     }
 
-    private func isUnreadable() -> Bool {
+    /// Whether a new connection finds damage: in the whole file if it is suspect, else in its first pages.
+    private func isDamaged(_ isSuspect: Bool) throws(DatabaseError) -> Bool {
+        if isSuspect { return try Database.isDamaged(path: path, schema: ValueTable.schema, attempts: 1) }
         do throws(DatabaseError) {
             let database = try Database(path: path)
             try database.execute(ValueTable.schema)
             return false
         } catch {
-            return error.reason == .corrupt
+            if error.reason == .corrupt { return true }
+            // Whoever opens it now meets the same error, and may have a way around it.
+            return false
         }
     }
+
+    /// Shows other processes that a session uses the file; nil where there is no room or permission for that.
+    func takePresence() -> FilePresence? { try? FilePresence(path: presencePath) }
 
     private func moveAside() throws(FileError) -> String? {
         let suffix = ".damaged-\(WallClock.system.now.components.seconds)"
@@ -78,28 +102,33 @@ struct ValueDatabase {
         return access(target, F_OK) == 0 ? target : nil
     }
 
-    /// Opens the two connections of a session, creates the tables and records the version. On a full disk, the
-    /// connection for writing is opened later, when there is space.
+    /// Opens the two connections of a session, creates the tables and records the version. If the file cannot be written
+    /// now, the connection for writing is opened later.
     func open(_ configuration: KeyValueStore.Configuration) throws(StoreError) -> (DatabaseReader, DatabaseWriter) {
+        let openToWrite: @Sendable () throws -> sending Database = {
+            let database = try connect(configuration)
+            try database.transaction { try adopt(configuration, database) }
+            return database
+        }
         do {
             do {
                 let lock = try ProcessLock(directory: directory)
-                let writer = DatabaseWriter(try connect(configuration), lock: lock)
+                let reader = try reader(configuration)
+                let writer = DatabaseWriter(try connect(configuration), lock: lock) { () throws -> sending Database in
+                    reader.close()
+                    return try openToWrite()
+                }
                 try writer.writeBlocking { database in try adopt(configuration, database) }
-                return (try reader(configuration), writer)
-            } catch where Self.isOutOfSpace(error) {
+                return (reader, writer)
+            } catch where Self.mayBeRead(error) {
                 let failure = error
                 let reader = try reader(configuration)
                 let isAccepted = try reader.read { database throws(DatabaseError) in
-                    try ValueTable.accepts(configuration.version, configuration.compatibleVersions, database)
+                    guard try ValueTable.isAdopted(database) else { return false }
+                    return try ValueTable.accepts(configuration.version, configuration.compatibleVersions, database)
                 }
                 guard isAccepted else { throw failure }
-                let writer = DatabaseWriter(lock: try? ProcessLock(directory: directory)) { () throws in
-                    let database = try connect(configuration)
-                    try database.transaction { try adopt(configuration, database) }
-                    return database
-                }
-                return (reader, writer)
+                return (reader, DatabaseWriter(lock: try? ProcessLock(directory: directory), opening: openToWrite))
             }
         } catch let error as StoreError {
             throw error
@@ -112,9 +141,10 @@ struct ValueDatabase {
         }
     }
 
-    private static func isOutOfSpace(_ error: any Error) -> Bool {
+    /// Whether a file may be read although it could not be opened for writing.
+    private static func mayBeRead(_ error: any Error) -> Bool {
         switch error {
-        case let error as DatabaseError: error.reason == .full
+        case let error as DatabaseError: error.mayBeReadAlone
         case FileError.noSpace: true
         default: false
         }
@@ -127,11 +157,16 @@ struct ValueDatabase {
     }
 
     private func reader(_ configuration: KeyValueStore.Configuration) throws(DatabaseError) -> DatabaseReader {
-        try DatabaseReader(path: path) { () throws(DatabaseError) in try connect(configuration) }
+        try DatabaseReader(path: path) { () throws(DatabaseError) in
+            let database = try connect(configuration)
+            try database.execute(ValueTable.schema)
+            return database
+        }
     }
 
     private func adopt(_ configuration: KeyValueStore.Configuration, _ database: Database) throws {
         try database.execute(ValueTable.schema)
+        try ValueTable.adoptRowsWithoutSums(database)
         let other = try ValueTable.adopt(
             version: configuration.version, compatible: configuration.compatibleVersions, database)
         if let other {
@@ -143,39 +178,90 @@ struct ValueDatabase {
 /// The statements of a ``KeyValueStore``.
 enum ValueTable {
     static let schema = """
-        CREATE TABLE IF NOT EXISTS item(
-            id INTEGER PRIMARY KEY, path TEXT NOT NULL, key TEXT NOT NULL, kind INTEGER NOT NULL, value BLOB NOT NULL,
-            UNIQUE(path, key));
+        CREATE TABLE IF NOT EXISTS entry(
+            id INTEGER PRIMARY KEY, path TEXT NOT NULL, key TEXT NOT NULL, kind INTEGER NOT NULL, sum INTEGER NOT NULL,
+            value BLOB NOT NULL, UNIQUE(path, key));
         CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value TEXT NOT NULL)
         """
 
+    /// Moves the rows of the first format, which had no checksums, into this one. A program of that format that writes
+    /// later creates its table again, so its rows are newer.
+    static func adoptRowsWithoutSums(_ database: Database) throws(DatabaseError) {
+        guard try database.integer("SELECT count(*) FROM sqlite_master WHERE type='table' AND name='item'") == 1 else {
+            return
+        }
+        let select = try database.prepare("SELECT path, key, kind, value FROM item")
+        while try select.step() {
+            guard let kind = StoredValue.Kind(rawValue: select.integer(at: 2)) else { continue }
+            let value = StoredValue(kind: kind, bytes: select.bytes(at: 3))
+            try set(value, select.text(at: 0), select.text(at: 1), database)
+        }
+        try database.execute("DROP TABLE item")
+    }
+
+    /// Whether the file has the tables of this format alone.
+    static func isAdopted(_ database: Database) throws(DatabaseError) -> Bool {
+        let names = "SELECT group_concat(name) FROM sqlite_master WHERE type='table' AND name IN ('entry', 'item')"
+        let select = try database.prepare(names)
+        return try select.step() && select.text(at: 0) == "entry"
+    }
+
     static func value(_ path: String, _ key: String, _ database: Database) throws(DatabaseError) -> StoredValue? {
-        let select = try database.cachedStatement("SELECT kind, value FROM item WHERE path=? AND key=?")
+        let select = try database.cachedStatement("SELECT kind, sum, value FROM entry WHERE path=? AND key=?")
         defer { select.reset() }
         select.bind(path, at: 1)
         select.bind(key, at: 2)
-        guard try select.step(), let kind = StoredValue.Kind(rawValue: select.integer(at: 0)) else { return nil }
-        return StoredValue(kind: kind, bytes: select.bytes(at: 1))
+        guard try select.step() else { return nil }
+        let kind = select.integer(at: 0)
+        let bytes = select.bytes(at: 2)
+        guard sum(path: path, key: key, kind: kind, bytes: bytes) == select.integer(at: 1),
+            let kind = StoredValue.Kind(rawValue: kind)
+        else {
+            throw DatabaseError(
+                reason: .checksum, code: 0, message: "the stored bytes differ from their checksum", path: database.path,
+                sql: nil)
+        }
+        return StoredValue(kind: kind, bytes: bytes)
+    }
+
+    /// The checksum of a row. It finds damage, and no changes on purpose.
+    private static func sum(path: String, key: String, kind: Int64, bytes: [UInt8]) -> Int64 {
+        let name = StableHash.hash(key, seed: StableHash.hash(path, seed: UInt64(bitPattern: kind)))
+        return Int64(bitPattern: bytes.withUnsafeBytes { StableHash.hash($0, seed: name) })
     }
 
     static func set(
         _ value: StoredValue?, _ path: String, _ key: String, _ database: Database
     ) throws(DatabaseError) {
         guard let value else {
-            let delete = try database.cachedStatement("DELETE FROM item WHERE path=? AND key=?")
+            let delete = try database.cachedStatement("DELETE FROM entry WHERE path=? AND key=?")
             delete.bind(path, at: 1)
             delete.bind(key, at: 2)
             return try delete.run()
         }
+        let kind = value.kind.rawValue, bytes = value.bytes
+        let sum = sum(path: path, key: key, kind: kind, bytes: bytes)
+        try insert(Row(path: path, key: key, kind: kind, sum: sum, bytes: bytes), database)
+    }
+
+    /// A row as it is in the file.
+    private struct Row {
+        let path: String, key: String
+        let kind: Int64, sum: Int64
+        let bytes: [UInt8]
+    }
+
+    private static func insert(_ row: Row, _ database: Database) throws(DatabaseError) {
         let insert = try database.cachedStatement(
             """
-            INSERT INTO item(path, key, kind, value) VALUES(?,?,?,?)
-            ON CONFLICT(path, key) DO UPDATE SET kind=excluded.kind, value=excluded.value
+            INSERT INTO entry(path, key, kind, sum, value) VALUES(?,?,?,?,?)
+            ON CONFLICT(path, key) DO UPDATE SET kind=excluded.kind, sum=excluded.sum, value=excluded.value
             """)
-        insert.bind(path, at: 1)
-        insert.bind(key, at: 2)
-        insert.bind(value.kind.rawValue, at: 3)
-        try insert.binding(value.bytes, at: 4) { () throws(DatabaseError) in try insert.run() }
+        insert.bind(row.path, at: 1)
+        insert.bind(row.key, at: 2)
+        insert.bind(row.kind, at: 3)
+        insert.bind(row.sum, at: 4)
+        try insert.binding(row.bytes, at: 5) { () throws(DatabaseError) in try insert.run() }
     }
 
     static func remove(_ extent: ValueExtent, _ database: Database) throws(DatabaseError) {
@@ -183,11 +269,11 @@ enum ValueTable {
         if let others = try others(extent, database) {
             // Without a condition, SQLite frees the pages without visiting the rows
             // (https://www.sqlite.org/lang_delete.html, 4).
-            try database.cachedStatement("DELETE FROM item").run()
-            for (path, key, value) in others { try set(value, path, key, database) }
+            try database.cachedStatement("DELETE FROM entry").run()
+            for row in others { try insert(row, database) }
             return
         }
-        let delete = try database.cachedStatement("DELETE FROM item WHERE \(condition)")
+        let delete = try database.cachedStatement("DELETE FROM entry WHERE \(condition)")
         bind(range, to: delete)
         // The rows of a group may be anywhere in the table.
         try database.withPageCache(bytes: removalCacheBytes) { () throws(DatabaseError) in try delete.run() }
@@ -196,25 +282,26 @@ enum ValueTable {
     /// Returns the values outside an extent if storing them again is faster than deleting the extent row by row.
     private static func others(
         _ extent: ValueExtent, _ database: Database
-    ) throws(DatabaseError) -> [(path: String, key: String, value: StoredValue)]? {
+    ) throws(DatabaseError) -> [Row]? {
         let (condition, range) = extent.condition
         let count = try database.cachedStatement(
-            "SELECT count(*) FROM (SELECT 1 FROM item WHERE \(condition) LIMIT \(manyRemoved))")
+            "SELECT count(*) FROM (SELECT 1 FROM entry WHERE \(condition) LIMIT \(manyRemoved))")
         defer { count.reset() }
         bind(range, to: count)
         let isMany = try count.step() && count.integer(at: 0) >= manyRemoved
         let select = try database.cachedStatement(
-            "SELECT path, key, kind, value FROM item WHERE \(extent.complement) LIMIT \(fewKept + 1)")
+            "SELECT path, key, kind, sum, value FROM entry WHERE \(extent.complement) LIMIT \(fewKept + 1)")
         defer { select.reset() }
         bind(range, to: select)
-        var others: [(path: String, key: String, value: StoredValue)] = [], bytes = 0
+        var others: [Row] = [], bytes = 0
         while try select.step() {
-            let value = select.bytes(at: 3)
+            let value = select.bytes(at: 4)
             bytes += value.count
-            guard isMany, others.count < fewKept, bytes <= fewKeptBytes,
-                let kind = StoredValue.Kind(rawValue: select.integer(at: 2))
-            else { return nil }
-            others.append((select.text(at: 0), select.text(at: 1), StoredValue(kind: kind, bytes: value)))
+            guard isMany, others.count < fewKept, bytes <= fewKeptBytes else { return nil }
+            others.append(
+                Row(
+                    path: select.text(at: 0), key: select.text(at: 1), kind: select.integer(at: 2),
+                    sum: select.integer(at: 3), bytes: value))
         }
         return others
     }
@@ -230,7 +317,7 @@ enum ValueTable {
     static func sum(_ extent: ValueExtent, _ database: Database) throws(DatabaseError) -> (count: Int, bytes: Int) {
         let (condition, range) = extent.condition
         let select = try database.cachedStatement(
-            "SELECT count(*), total(length(value)) FROM item WHERE \(condition)")
+            "SELECT count(*), total(length(value)) FROM entry WHERE \(condition)")
         defer { select.reset() }
         bind(range, to: select)
         guard try select.step() else { return (0, 0) }
@@ -247,7 +334,7 @@ enum ValueTable {
         in path: String, after: String?, limit: Int, _ database: Database
     ) throws(DatabaseError) -> [String] {
         let select = try database.cachedStatement(
-            "SELECT key FROM item WHERE path=? AND (?2 IS NULL OR key>?2) ORDER BY key LIMIT ?3")
+            "SELECT key FROM entry WHERE path=? AND (?2 IS NULL OR key>?2) ORDER BY key LIMIT ?3")
         defer { select.reset() }
         select.bind(path, at: 1)
         if let after { select.bind(after, at: 2) } else { select.bindNull(at: 2) }
@@ -260,7 +347,7 @@ enum ValueTable {
     /// Returns the next group directly below a path, sorted by bytes. Takes one step in the index, independently of the
     /// size of the groups.
     static func nextGroup(below path: String, after: String?, _ database: Database) throws(DatabaseError) -> String? {
-        let select = try database.cachedStatement("SELECT min(path) FROM item WHERE path>=? AND path<?")
+        let select = try database.cachedStatement("SELECT min(path) FROM entry WHERE path>=? AND path<?")
         defer { select.reset() }
         select.bind(after.map { GroupPath.upperBound(ofStored: path + $0 + "/") } ?? path + "\u{0}", at: 1)
         select.bind(GroupPath.upperBound(ofStored: path), at: 2)

@@ -3,6 +3,14 @@ import VitrineCache
 import VitrineCore
 import VitrineDatabase
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 /// The state of a ``KeyValueStore`` in one directory: its file, the queued writes and the values in memory.
 ///
 /// Writes are ordered by locking `state`: each enters the state and the queue of the writer in one step. A value in
@@ -20,8 +28,8 @@ final class ValueSession: Sendable {
         var queuedBytes = 0
         /// The first failure since the last ``takeFailure()``.
         var failure: StoreError?
-        var isDamaged = false
-        var others: Int64 = 0
+        var isSuspect = false
+        var others: DatabaseWriter.ForeignState?
         var lastPoll: ContinuousClock.Instant?
         /// The time of the last check for a deleted file.
         var lastCheck: ContinuousClock.Instant?
@@ -47,6 +55,8 @@ final class ValueSession: Sendable {
     private let reader: DatabaseReader
     private let writer: DatabaseWriter
     private let state = Locked(State())
+    /// Shows other processes that this one uses the file.
+    let presence: FilePresence?
     /// The identity and path of the open file.
     private let identity: InodeIdentity?
     private let path: String
@@ -56,6 +66,7 @@ final class ValueSession: Sendable {
         self.directory = directory
         self.configuration = configuration
         path = database.path
+        presence = database.takePresence()
         // Taken before opening: a file replaced in between is then detected.
         identity = InodeIdentity(path: database.path)
         let (reader, writer) = try database.open(configuration)
@@ -68,8 +79,8 @@ final class ValueSession: Sendable {
         dropValuesChangedByOthers()
     }
 
-    /// Whether the file was found damaged. The session must then be replaced.
-    var isDamaged: Bool { state.withLock { $0.isDamaged } }
+    /// Whether damage was found in the file. The session must then be replaced, and the file looked at again.
+    var isSuspect: Bool { state.withLock { $0.isSuspect } }
 
     /// Returns whether the file or its directory was deleted or replaced. The session must then be replaced.
     ///
@@ -81,7 +92,10 @@ final class ValueSession: Sendable {
             state.lastCheck = now
             return true
         }
-        return isDue && (identity == nil || InodeIdentity(path: path) != identity)
+        guard isDue else { return false }
+        if let found = InodeIdentity(path: path) { return found != identity }
+        // Any other error says nothing about the file.
+        return errno == ENOENT || errno == ENOTDIR
     }
 
     /// The keys of the values in memory.
@@ -106,7 +120,12 @@ final class ValueSession: Sendable {
         case .known(let value): return value
         case .unknown(let number): sequence = number
         }
-        let value = try read { database throws(DatabaseError) in try ValueTable.value(path, key, database) }
+        let value: StoredValue?
+        do throws(StoreError) {
+            value = try read { database throws(DatabaseError) in try ValueTable.value(path, key, database) }
+        } catch .database(let error) where error.reason == .checksum {
+            throw .invalidData(name: key, underlying: error)
+        }
         if let value, keepInMemory != false {
             // Later writes have already updated memory.
             state.withLock { state in
@@ -144,7 +163,7 @@ final class ValueSession: Sendable {
 
     private func noteDamage(_ error: any Error) {
         guard let error = error as? DatabaseError, error.reason == .corrupt else { return }
-        state.withLock { $0.isDamaged = true }
+        state.withLock { $0.isSuspect = true }
     }
 
     /// Empties the memory if another process has changed the file. Checks at most once per interval.
@@ -157,9 +176,7 @@ final class ValueSession: Sendable {
         }
         guard isDue else { return }
         // The writer's connection does not count its own changes. While it is busy, the next read checks again.
-        let others = try? writer.betweenTransactions { database throws(DatabaseError) in
-            try database.changesOfOthers()
-        }
+        let others = (try? writer.foreignState()) ?? nil
         state.withLock { state in
             guard let others else { return state.lastPoll = nil }
             guard others != state.others else { return }
@@ -292,6 +309,8 @@ final class ValueSession: Sendable {
     private static func error(_ error: any Error, _ id: CacheKey?) -> StoreError {
         switch error {
         case let error as StoreError: error
+        case let error as DatabaseError where error.reason == .checksum:
+            .invalidData(name: id?.parts.last ?? "", underlying: error)
         case let error as DatabaseError: .database(error)
         case let error as FileError: .file(error)
         default: .invalidData(name: id?.parts.last ?? "", underlying: error)

@@ -1,3 +1,4 @@
+import Foundation
 import ModelsSamples
 import TestSupport
 import Testing
@@ -23,6 +24,53 @@ import VitrineModels
         change(&configuration)
         return try ObjectStore(at: path, configuration: configuration)
     }
+
+    // MARK: After failures
+
+    #if os(Linux)
+    @Test(arguments: ["removed", "replaced"]) func nothingIsStoredInADeletedFile(how: String) async throws {
+        try await store.put(1, for: "a")
+        #expect(try store.object(Int.self, for: "a") == 1)
+        for end in ["", "-wal", "-shm"] { #expect(unlink(store.path + end) == 0) }
+        if how == "replaced" {
+            do { _ = try Self.open(directory.file("b.sqlite")) }
+            #expect(rename(directory.file("b.sqlite"), store.path) == 0)
+        }
+        try await store.put(2, for: "b")
+        let other = try Self.open(store.path)
+        #expect(try other.object(Int.self, for: "b") == 2)
+        #expect(try other.object(Int.self, for: "a") == nil)
+        #expect(try store.object(Int.self, for: "b") == 2)
+    }
+
+    @Test(arguments: ["", "-wal", "-shm"]) func oneFailedOpenIsNotRemembered(suffix: String) async throws {
+        try await store.put(1, for: "a")
+        let copy = directory.file("b.sqlite")
+        for end in ["", "-wal", "-shm"] {
+            try FileManager.default.copyItem(atPath: store.path + end, toPath: copy + end)
+        }
+        let fault = DatabaseFault(.openForWriting, at: copy + suffix, code: EMFILE, times: 1)
+        let opened = try? Self.open(copy)
+        fault.end()
+        let again = try opened ?? Self.open(copy)
+        #expect(try again.object(Int.self, for: "a") == 1)
+        try await again.put(2, for: "a")
+        #expect(try Self.open(copy).object(Int.self, for: "a") == 2)
+    }
+
+    @Test func aFailedReadIsToldAndPasses() async throws {
+        try await store.put([UInt8](repeating: 7, count: 60_000).map { Int($0) }, for: "a")
+        try Database(path: store.path).checkpoint(.truncating)
+        let other = try Self.open(store.path)
+        let fault = DatabaseFault(.read, at: directory.path + "/", code: EIO)
+        let error = #expect(throws: PersistenceError.self) { try other.object([Int].self, for: "a") }
+        #expect(error?.description.contains("Input/output error") == true, "\(String(describing: error))")
+        fault.end()
+        #expect(try other.object([Int].self, for: "a")?.count == 60_000)
+        try await other.put(1, for: "b")
+        #expect(try store.object(Int.self, for: "b") == 1)
+    }
+    #endif
 
     // MARK: Looking
 
