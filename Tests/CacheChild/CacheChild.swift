@@ -22,6 +22,9 @@ enum CacheChild {
         case "compete": Competitor.run(&arguments)
         case "fill-disk": DiskFiller.run(&arguments)
         case "read-full": FullDiskReader.run(&arguments)
+        #if os(Linux)
+        case "read-only-moment": ReadOnlyMoment.run(&arguments)
+        #endif
         case "use": Visitor.run(&arguments)
         case "cut-open": OpenFileDamage.run(&arguments, .cut)
         case "flip-open": OpenFileDamage.run(&arguments, .flip)

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 import VitrineCache
 import VitrineCore
+import VitrineStores
 
 /// Directories that may be read but not written, or not even read.
 struct PermissionTests {
@@ -45,6 +46,31 @@ struct PermissionTests {
             #expect(findings.number("intact") == 0)
             #expect(!findings.lines.contains { $0.name.hasPrefix("read-failure") }, "\(findings)")
             #expect(Self.outcomes(findings).prefix(2).allSatisfy { ["file", "database"].contains($0) }, "\(findings)")
+        }
+    }
+
+    @Test(.enabled(if: Namespace.isAvailable, "needs unshare and the right to mount"))
+    func fileSystemThatIsReadOnlyForAMomentIsWrittenAfterwards() async throws {
+        try await offPool {
+            let directory = try TemporaryDirectory()
+            do {
+                let cache = DiskCache(directory: directory.file("cache")).blocking
+                try cache.set([9], forKey: "old")
+                try cache.flush()
+                _ = try KeyValueStore(directory: directory.file("values"))
+            }
+            let child = try ChildProcess(
+                ["read-only-moment", directory.path],
+                wrapper: Namespace.command(
+                    "mount --bind \"$0\" \"$0\" && mount -o remount,bind,ro \"$0\"", directory.path))
+            let findings = child.findings()
+            #expect(child.wait() == .exit(0), "\(findings)")
+            #expect(findings.number("found") == 1, "\(findings)")
+            for name in ["refused", "refused-opening"] {
+                #expect(findings[name]?.hasPrefix("failed") == true, "\(findings)")
+            }
+            for name in ["set", "values"] { #expect(findings[name] == "done", "\(findings)") }
+            #expect(findings.number("got") == 3, "\(findings)")
         }
     }
 

@@ -53,14 +53,19 @@ extension Cache {
         return value
     }
 
-    /// The tags of a value that is set, and the number of purges in this process before that.
-    private typealias Beginning = (tags: EntryTags, purges: Int)
+    /// The tags of a value that is set, the number of purges in this process before that, and the failure of the disk.
+    /// Without the last purge of the directory, an entry with tags would count as purged.
+    private typealias Beginning = (tags: EntryTags, purges: Int, failure: CacheError?)
 
     private func begin(_ tags: [String], _ levels: CacheLevels) async throws(CacheError) -> Beginning {
-        guard !tags.isEmpty else { return (.none, 0) }
+        guard !tags.isEmpty else { return (.none, 0, nil) }
         let purges = register.purgeCount
-        let mark = levels.contains(.writeDisk) ? await lastPurge() : nil
-        return (try EntryTags(tags, began: mark), purges)
+        do throws(CacheError) {
+            let mark = levels.contains(.writeDisk) ? try await lastPurge() : nil
+            return (try EntryTags(tags, began: mark), purges, nil)
+        } catch {
+            return (try EntryTags(tags, began: nil), purges, error)
+        }
     }
 
     private func put(
@@ -78,6 +83,7 @@ extension Cache {
         }
         let operation: Operation
         do throws(CacheError) {
+            if let failure = began.failure { throw failure }
             operation = try area.disk.engine.put(
                 body, in: area.disk.format,
                 timeToLive: timeToLive ?? area.format.timeToLive ?? configuration.timeToLive, validator: [],

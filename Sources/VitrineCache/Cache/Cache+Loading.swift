@@ -348,7 +348,7 @@ extension Cache {
         _ priority: PrioritySource
     ) async throws -> SourceResult<Value> {
         let ticket = register.begin(original.slot(key))
-        let began = source.mayHaveTags && levels.contains(.writeDisk) ? await lastPurge() : nil
+        let began = source.mayHaveTags && levels.contains(.writeDisk) ? try? await lastPurge() : nil
         let reads = source.revalidates && (levels.contains(.readDisk) || reason.isRefresh)
         let stored = reads ? await storedOriginal(key) : nil
         var fetched = try await fetch(source, key, context(reason, stored, priority))
@@ -445,12 +445,12 @@ extension Cache {
         return entry.bytes == bytes && entry.tags.hasSameTags(as: tags)
     }
 
-    /// The last purge in the directory, for work that begins now; nil if nothing is written to the disk, or if it
-    /// cannot be read.
-    func lastPurge() async -> PurgeMark? {
+    /// The last purge in the directory, for work that begins now; nil if nothing is written to the disk, or nothing is
+    /// there yet.
+    func lastPurge() async throws(CacheError) -> PurgeMark? {
         guard configuration.levels.contains(.writeDisk) else { return nil }
         if let known = disk.knownPurgeMark() { return known }
-        return await configuration.executor.run { [disk] in disk.purgeMark() }
+        return try await configuration.executor.run { [disk] () throws(CacheError) in try disk.purgeMark() }
     }
 
     /// Whether another process has purged one of the tags since the work on an entry began.

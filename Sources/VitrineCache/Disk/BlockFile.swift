@@ -41,6 +41,8 @@ final class BlockFile: Sendable {
         case bytes([UInt8])
         /// The file is missing or too short, or the extents do not fit the size.
         case damaged
+        /// It cannot be read now. That says nothing about its bytes.
+        case unreadable(FileError)
         /// It is not in memory, and the disk is not to be waited for.
         case wouldWait
     }
@@ -57,8 +59,13 @@ final class BlockFile: Sendable {
             return .damaged
         }
         let descriptor = descriptorForReading()
-        guard descriptor >= 0 else { return .damaged }
+        guard descriptor >= 0 else {
+            let code = errno
+            if [ENOENT, ENOTDIR, ELOOP].contains(code) { return .damaged }
+            return .unreadable(FileError(operation: "open", path: path, code: code))
+        }
         var isResident = true
+        var failure: FileError?
         let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
             count = 0
             for extent in extents {
@@ -66,7 +73,9 @@ final class BlockFile: Sendable {
                     start: buffer.baseAddress.map { $0 + count }, count: min(extent.count * blockBytes, size - count))
                 let offset = extent.start * blockBytes
                 if waits {
-                    guard Self.read(descriptor, into: part, at: offset) else { return }
+                    let code = Self.read(descriptor, into: part, at: offset)
+                    if let code, code != 0 { failure = FileError(operation: "read", path: path, code: code) }
+                    guard code == nil else { return }
                 } else {
                     let got = ResidentBytes.read(descriptor, into: part, at: offset)
                     isResident = got != nil
@@ -76,10 +85,12 @@ final class BlockFile: Sendable {
             }
         }
         if bytes.count == size { return .bytes(bytes) }
+        if let failure { return .unreadable(failure) }
         return isResident ? .damaged : .wouldWait
     }
 
-    private static func read(_ descriptor: Int32, into part: UnsafeMutableRawBufferPointer, at offset: Int) -> Bool {
+    /// - Returns: nil if all was read; the error of the system, or 0 if the file is too short.
+    private static func read(_ descriptor: Int32, into part: UnsafeMutableRawBufferPointer, at offset: Int) -> Int32? {
         var count = 0
         while count < part.count {
             let got = pread(
@@ -87,10 +98,10 @@ final class BlockFile: Sendable {
             if got > 0 {
                 count += got
             } else if got == 0 || errno != EINTR {
-                return false
+                return got == 0 ? 0 : errno
             }
         }
-        return true
+        return nil
     }
 
     private func descriptorForReading() -> Int32 {
@@ -105,8 +116,10 @@ final class BlockFile: Sendable {
             let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
             guard descriptor >= 0 else { return -1 }
             var status = stat()
-            guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            let code = fstat(descriptor, &status) == 0 ? ENOENT : errno
+            guard code == ENOENT, status.st_mode & S_IFMT == S_IFREG else {
                 close(descriptor)
+                errno = code
                 return -1
             }
             descriptors.append(descriptor)

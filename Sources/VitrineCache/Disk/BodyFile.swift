@@ -23,29 +23,41 @@ enum BodyFile {
     /// The body that fits, and whether it is still the successor of the one at the path; nil if none fits.
     ///
     /// - Parameter waits: Whether the disk may be waited for.
+    /// - Throws: If a file cannot be read now. That says nothing about its bytes.
     static func find(
         _ path: String, size: Int, waits: Bool = true, where fits: (UnsafeRawBufferPointer) -> Bool
-    ) -> (bytes: [UInt8], isSuccessor: Bool)? {
+    ) throws(FileError) -> (bytes: [UInt8], isSuccessor: Bool)? {
+        var failure: FileError?
         for isSuccessor in [false, true] {
-            let bytes = read(isSuccessor ? successor(of: path) : path, size: size, waits: waits)
-            if let bytes, bytes.withUnsafeBytes(fits) { return (bytes, isSuccessor) }
+            do throws(FileError) {
+                let bytes = try read(isSuccessor ? successor(of: path) : path, size: size, waits: waits)
+                if let bytes, bytes.withUnsafeBytes(fits) { return (bytes, isSuccessor) }
+            } catch {
+                failure = failure ?? error
+            }
         }
+        if let failure { throw failure }
         return nil
     }
 
     /// Puts a successor into the place of the older body. If that fails it is found where it is.
     static func promoteSuccessor(of path: String) { rename(successor(of: path), path) }
 
-    /// The file's bytes if it has exactly that many; nil if not, or if it cannot be read.
-    private static func read(_ path: String, size: Int, waits: Bool) -> [UInt8]? {
+    /// The file's bytes if it has exactly that many; nil if not, or if there is none.
+    private static func read(_ path: String, size: Int, waits: Bool) throws(FileError) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        guard descriptor >= 0 else { return nil }
+        guard descriptor >= 0 else {
+            let code = errno
+            // ELOOP is a link (O_NOFOLLOW).
+            if [ENOENT, ENOTDIR, ELOOP].contains(code) { return nil }
+            throw FileError(operation: "open", path: path, code: code)
+        }
         defer { close(descriptor) }
         var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw FileError(operation: "fstat", path: path, code: errno) }
         // Before the memory is taken: a damaged row may claim any size.
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) == size else {
-            return nil
-        }
+        guard status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) == size else { return nil }
+        var code: Int32 = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
             count = 0
             guard waits else {
@@ -58,10 +70,12 @@ enum BodyFile {
                 if got > 0 {
                     count += got
                 } else if got == 0 || errno != EINTR {
+                    code = got == 0 ? 0 : errno
                     break
                 }
             }
         }
+        guard code == 0 else { throw FileError(operation: "read", path: path, code: code) }
         return bytes.count == size ? bytes : nil
     }
 

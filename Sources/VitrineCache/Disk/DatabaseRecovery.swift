@@ -116,7 +116,7 @@ struct DatabaseRecovery {
     private func body(_ id: Int64, size: Int, isFile: Bool, sum: UInt64) -> [UInt8]? {
         guard !isFile else {
             let path = from.bodyPath(id)
-            let found = BodyFile.find(path, size: size) { EntrySum.body($0, id: id) == sum }
+            let found = try? BodyFile.find(path, size: size) { EntrySum.body($0, id: id) == sum }
             if found?.isSuccessor == true { BodyFile.promoteSuccessor(of: path) }
             return found?.bytes
         }

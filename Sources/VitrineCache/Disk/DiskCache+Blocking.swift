@@ -50,7 +50,7 @@ extension DiskCache {
         private func set(
             _ body: Body, _ key: CacheKey, _ life: Duration?, _ validator: [UInt8], _ tags: [String]
         ) throws(CacheError) {
-            let tags = try EntryTags(tags, began: tags.isEmpty ? nil : engine.purgeMark())
+            let tags = try EntryTags(tags, began: tags.isEmpty ? nil : try engine.purgeMark())
             let operation = try engine.put(body, in: format, timeToLive: life, validator: validator, tags: tags)
             engine.enqueueBlocking(operation, forKey: entryKey(key))
         }

@@ -183,7 +183,11 @@ public final class DiskCache: Sendable {
         var began: PurgeMark?
         if !tags.isEmpty {
             began = engine.knownPurgeMark()
-            if began == nil { began = await BlockingExecutor.shared.run { [engine] in engine.purgeMark() } }
+            if began == nil {
+                began = try await BlockingExecutor.shared.run { [engine] () throws(CacheError) in
+                    try engine.purgeMark()
+                }
+            }
         }
         let operation = try engine.put(
             body, in: format, timeToLive: life, validator: validator, tags: EntryTags(tags, began: began))

@@ -58,7 +58,7 @@ extension DiskEngine {
 
     /// Opens the generation in use, or makes one.
     private func open() throws(CacheError) -> Generation? {
-        if !state.withLock({ $0.isReadOnly }) {
+        if !isReadOnly {
             do throws(CacheError) {
                 return try withProcessLock { () throws(CacheError) in
                     if let generation = state.withLock({ $0.generation }) { return generation }
@@ -69,7 +69,7 @@ extension DiskEngine {
                 if error.isOutOfSpace, let generation = openTemporarily() { return generation }
                 guard error.isPermissionDenied else { throw error }
                 log.info("disk cache is read only", metadata: ["error": "\(error)"])
-                state.withLock { $0.isReadOnly = true }
+                state.withLock { $0.isRefused = true }
             }
         }
         return try openReadOnly()
@@ -174,6 +174,8 @@ extension DiskEngine {
         if let known, let writer, isCurrent(known) {
             switch known.watch.check() {
             case .intact:
+                // There may have been no descriptor for it before.
+                if !known.watch.hasIndex { known.watch.watchIndex() }
                 guard known.watch.hasHeader else {
                     return try replaceLocked(known, because: "its header was overwritten").1
                 }
@@ -192,7 +194,8 @@ extension DiskEngine {
         try retryingIfFilesAreDeleted { () throws(CacheError) in try openOnce() }
     }
 
-    private func openOnce() throws(CacheError) -> (Generation, DiskWriter) {
+    /// - Parameter wasDamaged: Whether an attempt right before has found damage. Damage counts if it is found twice.
+    private func openOnce(wasDamaged: Bool = false) throws(CacheError) -> (Generation, DiskWriter) {
         do {
             guard let name = try layout.currentGeneration(),
                 FilePath.exists(layout.generation(name) + "/" + DiskLayout.databaseName)
@@ -216,6 +219,7 @@ extension DiskEngine {
                 finish(writer)
                 return (generation, writer)
             } catch let error as DatabaseError where error.isDamage {
+                guard wasDamaged else { return try openOnce(wasDamaged: true) }
                 let generation = try Generation(
                     name: name, path: layout.generation(name), isReadOnly: false,
                     mapsDatabase: configuration.mapsDatabase)
@@ -300,7 +304,7 @@ extension DiskEngine {
     /// The same for a reader that found the damage.
     func recover(_ generation: Generation, because reason: String) throws(CacheError) {
         abandon(generation)
-        guard !state.withLock({ $0.isReadOnly }), !generation.isTemporary else { return }
+        guard !isReadOnly, !generation.isTemporary else { return }
         try withProcessLock { () throws(CacheError) in
             if isCurrent(generation) { _ = try replaceLocked(generation, because: reason) }
         }

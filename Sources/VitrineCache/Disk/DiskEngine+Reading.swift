@@ -90,7 +90,7 @@ extension DiskEngine {
     func touch(_ key: EntryKey) { record(key.id, stored: 1, used: 0, now) }
 
     private func record(_ id: Int64, stored: Int, used: Int64, _ now: Int64) {
-        guard hits.record(id, stored: stored, used: used, now: now), !state.withLock({ $0.isReadOnly }) else { return }
+        guard hits.record(id, stored: stored, used: used, now: now), !isReadOnly else { return }
         onWriter { engine in engine.writeHits() }
     }
 
@@ -109,6 +109,7 @@ extension DiskEngine {
         case .nothing:
             makeFilter()
             return nil
+        case .unreadable(let error): throw .file(error)
         case .row(let row):
             if row.isSuccessor { suspect(key) }
             return patch.map { applied($0, to: row) } ?? row
@@ -142,7 +143,7 @@ extension DiskEngine {
     /// Has the writer look at an entry that did not fit its checksum, and remove it if it still does not; or that a
     /// crash has left with an older file in its place.
     private func suspect(_ key: EntryKey) {
-        guard !state.withLock({ $0.isReadOnly }) else { return }
+        guard !isReadOnly else { return }
         onWriter { engine in engine.repair([key]) }
     }
 
@@ -153,6 +154,7 @@ extension DiskEngine {
         of key: EntryKey? = nil, _ body: (DiskReader) throws(DatabaseError) -> Result
     ) throws(CacheError) -> Result? {
         var last: CacheError?
+        var wasDamaged = false
         for _ in 0..<Self.attempts {
             guard let generation = try generation() else { return nil }
             switch generation.watch.check() {
@@ -178,7 +180,10 @@ extension DiskEngine {
                 // The connection that failed is closed.
                 last = .database(error)
                 switch error.reason {
-                case _ where error.isDamage: try recover(generation, because: error.description)
+                case _ where error.isDamage:
+                    // What a new connection finds as well is damaged.
+                    if wasDamaged { try recover(generation, because: error.description) } else { abandon(generation) }
+                    wasDamaged.toggle()
                 case .cannotOpen, .inputOutput, .readOnly: abandon(generation)
                 default: throw .database(error)
                 }
@@ -207,10 +212,12 @@ extension DiskEngine {
         return known.lastPurge.mark(in: version)
     }
 
-    /// The last purge, for work that begins now; nil if the disk cannot be read.
-    func purgeMark() -> PurgeMark? {
+    /// The last purge, for work that begins now; nil if nothing is stored yet.
+    ///
+    /// - Throws: If it cannot be read. Without it, an entry with tags would count as older than all purges.
+    func purgeMark() throws(CacheError) -> PurgeMark? {
         if let known = knownPurgeMark() { return known }
-        return (try? withReader { (reader) throws(DatabaseError) in try reader.lastPurge() }) ?? nil
+        return try withReader { (reader) throws(DatabaseError) in try reader.lastPurge() } ?? nil
     }
 
     /// Whether one of the tags was purged since the work on an entry began.
@@ -341,6 +348,7 @@ extension DiskEngine {
         case .damaged:
             let reason = row.isFile ? "its file is missing or damaged" : "it does not fit its checksum"
             report.damaged.append(DiskCache.VerifyReport.Damage(key: key.key, reason: reason))
+        case .unreadable(let error): throw .file(error)
         case .nothing, .none: break
         }
     }

@@ -9,7 +9,7 @@ extension DiskEngine {
     func put(
         _ body: Body, in format: DiskFormat, timeToLive: Duration?, validator: [UInt8], tags: EntryTags
     ) throws(CacheError) -> Operation {
-        if state.withLock({ $0.isReadOnly }) { throw readOnlyError }
+        if isReadOnly { throw readOnlyError }
         // It would be refused when its turn comes, and be readable until then.
         if format.limit.load(ordering: .relaxed) == 0 || totalLimit == 0 {
             format.counters.add { $0.refusals += 1 }
@@ -73,7 +73,7 @@ extension DiskEngine {
     func writeHits() { write(steps: []) }
 
     private func write(steps: [DiskWriter.Step]) {
-        if state.withLock({ $0.isReadOnly }) {
+        if isReadOnly {
             if !steps.isEmpty { fail(readOnlyError, lost: steps.map(\.key)) }
             return
         }
@@ -85,7 +85,7 @@ extension DiskEngine {
         do throws(CacheError) {
             try withProcessLock { () throws(CacheError) in try writeLocked(steps, hits) }
         } catch {
-            if error.isPermissionDenied { state.withLock { $0.isReadOnly = true } }
+            if error.isPermissionDenied { state.withLock { $0.isRefused = true } }
             if !steps.isEmpty { fail(error, lost: steps.map(\.key)) }
         }
     }
@@ -105,7 +105,7 @@ extension DiskEngine {
                 let failure = Self.error(error, path: layout.root)
                 guard retries < (failure.isMissingFiles ? Self.attempts : 2) else { throw failure }
                 retries += 1
-                try prepareRetry(writer, after: error)
+                try prepareRetry(writer, after: error, isFirst: retries == 1)
             }
         }
     }
@@ -137,13 +137,15 @@ extension DiskEngine {
     }
 
     /// Repairs the cause of an error before the next attempt, if possible.
-    private func prepareRetry(_ writer: DiskWriter, after error: any Error) throws(CacheError) {
+    private func prepareRetry(_ writer: DiskWriter, after error: any Error, isFirst: Bool) throws(CacheError) {
         let generation = state.withLock { $0.generation }
         switch error {
         case FileError.noSpace: try evictForSpace(writer)
         case let error as DatabaseError where error.reason == .full: try evictForSpace(writer)
         case let error as DatabaseError where error.isDamage:
             guard let generation else { return }
+            // What a new connection finds as well is damaged.
+            if isFirst { return abandon(generation) }
             _ = try replaceLocked(generation, because: error.description)
         case let error as DatabaseError where error.reason == .busy: break
         case let error as DatabaseError where error.reason == .cannotOpen || error.reason == .inputOutput:
@@ -208,7 +210,7 @@ extension DiskEngine {
         dropping dropped: inout [EntryKey: Operation],
         completion: @escaping @Sendable (Result<Void, CacheError>) -> Void
     ) throws(CacheError) {
-        if state.withLock({ $0.isReadOnly }) { throw readOnlyError }
+        if isReadOnly { throw readOnlyError }
         let job: @Sendable () -> Void = { [self] in
             hits.drop()
             let result = Result { () throws(CacheError) in
@@ -228,7 +230,7 @@ extension DiskEngine {
 
     /// Removes everything of one format. If nothing else is there, that is as quick as removing everything.
     func removeAll(of format: DiskFormat) throws(CacheError) {
-        if state.withLock({ $0.isReadOnly }) { throw readOnlyError }
+        if isReadOnly { throw readOnlyError }
         queue.dropWaiting(format: format.id)
         hits.drop(format.entryIDs)
         try onWriterAndWait { engine throws(CacheError) in
@@ -266,7 +268,7 @@ extension DiskEngine {
     ///
     /// - Returns: How many there were.
     func removeAll(tag: UInt64) throws(CacheError) -> Int {
-        if state.withLock({ $0.isReadOnly }) { throw readOnlyError }
+        if isReadOnly { throw readOnlyError }
         // The log has grown by several pages for each entry. Nobody waits until it is moved.
         defer { onWriter { engine in engine.tendLog() } }
         return try onWriterAndWait { engine throws(CacheError) in
@@ -306,7 +308,7 @@ extension DiskEngine {
                 let failure = Self.error(error, path: layout.root)
                 guard retries < (failure.isMissingFiles ? Self.attempts : 2) else { throw failure }
                 retries += 1
-                try prepareRetry(writer, after: error)
+                try prepareRetry(writer, after: error, isFirst: retries == 1)
             }
         }
     }
@@ -325,7 +327,7 @@ extension DiskEngine {
     }
 
     private func shrink() throws(CacheError) {
-        if state.withLock({ $0.isReadOnly }) { return }
+        if isReadOnly { return }
         try onWriterAndWait { engine throws(CacheError) in
             try engine.withWriter { try $0.shrink(to: Limits(engine), now: engine.now) }
         }

@@ -17,8 +17,8 @@ final class DiskEngine: Sendable {
         var lock: ProcessLock?
         /// When the link was last looked at, in coarse nanoseconds.
         var checked: Int64 = 0
-        /// There is no permission to write, or no wish to.
-        var isReadOnly: Bool
+        /// Whether the system has refused the last attempt to write. See ``isReadOnly``.
+        var isRefused = false
     }
 
     /// The link is looked at so often by reads, in nanoseconds: another process may have removed everything.
@@ -65,7 +65,7 @@ final class DiskEngine: Sendable {
         layout = DiskLayout(directory: directory)
         queue = WriteQueue(
             entries: configuration.writeBehind.entries, bytes: configuration.writeBehind.bytes.bytes)
-        state = Locked(State(isReadOnly: configuration.isReadOnly))
+        state = Locked(State())
     }
 
     deinit {
@@ -74,8 +74,18 @@ final class DiskEngine: Sendable {
 
     /// Called when the cache's object is deallocated. Queued writes and collected access times are still written.
     func retire() {
-        guard state.withLock({ $0.generation != nil && !$0.isReadOnly }) else { return }
+        guard state.withLock({ $0.generation != nil }), !isReadOnly else { return }
         onWriter { engine in engine.writeHits() }
+    }
+
+    /// Whether nothing may be written: the configuration says so, or the system has refused the last attempt and the
+    /// permissions are still missing. A file system that is read-only for a moment is written again afterwards.
+    var isReadOnly: Bool {
+        if configuration.isReadOnly { return true }
+        guard state.withLock({ $0.isRefused }) else { return false }
+        guard layout.mayBeWritten else { return true }
+        state.withLock { $0.isRefused = false }
+        return false
     }
 
     /// Nanoseconds since 1970.
@@ -94,7 +104,7 @@ final class DiskEngine: Sendable {
     func register(_ format: DiskFormat) {
         formats.withLock { $0[format.id] = format }
         updateTotal()
-        guard state.withLock({ $0.generation != nil && !$0.isReadOnly }) else { return }
+        guard state.withLock({ $0.generation != nil }), !isReadOnly else { return }
         onWriter { engine in engine.enforce(format) }
     }
 

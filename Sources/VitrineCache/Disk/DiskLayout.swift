@@ -61,6 +61,14 @@ struct DiskLayout: Sendable {
         return UInt64(digits, radix: 16).map { Int64(bitPattern: $0) }
     }
 
+    /// Whether the permissions allow writing, as far as the system tells without an attempt.
+    var mayBeWritten: Bool {
+        let current = (try? currentGeneration()).map { generation($0) }
+        let place = FilePath.exists(directory) ? directory : FilePath.parent(of: directory)
+        let paths = [place, root, root + "/lock"] + (current.map { [$0, $0 + "/" + Self.databaseName] } ?? [])
+        return paths.allSatisfy { access($0, W_OK) == 0 || errno != EACCES && errno != EROFS && errno != EPERM }
+    }
+
     static func newGenerationName() -> String {
         generationPrefix + String(UInt64.random(in: .min ... .max), radix: 16)
     }

@@ -19,6 +19,8 @@ final class DiskReader: @unchecked Sendable {
         case row(Row)
         /// The entry does not fit its checksum.
         case damaged
+        /// The body cannot be read now. That says nothing about the entry.
+        case unreadable(FileError)
     }
 
     /// An entry's row, and its body if that was wanted.
@@ -195,6 +197,7 @@ final class DiskReader: @unchecked Sendable {
         if !waits, row.size > Self.largestAtOnce { return .nothing }
         switch blocks.read(extents, size: row.size, waits: waits) {
         case .damaged: return .damaged
+        case .unreadable(let error): return waits ? .unreadable(error) : .nothing
         case .wouldWait:
             throw DatabaseError(reason: .wouldWait, code: 0, message: "a body is not in memory", path: path, sql: nil)
         case .bytes(let bytes):
@@ -232,7 +235,12 @@ final class DiskReader: @unchecked Sendable {
         var row = row
         let file = path + "/files/" + DiskLayout.fileName(id)
         if !waits, row.size > Self.largestAtOnce { return .nothing }
-        let found = BodyFile.find(file, size: row.size, waits: waits) { EntrySum.body($0, id: id) == sum }
+        let found: (bytes: [UInt8], isSuccessor: Bool)?
+        do throws(FileError) {
+            found = try BodyFile.find(file, size: row.size, waits: waits) { EntrySum.body($0, id: id) == sum }
+        } catch {
+            return waits ? .unreadable(error) : .nothing
+        }
         guard let found else { return waits ? .damaged : .nothing }
         row.body = found.bytes
         row.isSuccessor = found.isSuccessor

@@ -167,7 +167,8 @@ extension DiskWriter {
             }
         }
         let sum = UInt64(bitPattern: select.integer(at: 5)) ^ seal
-        let found = BodyFile.find(path, size: Int(select.integer(at: 1))) { EntrySum.body($0, id: id) == sum }
+        // What cannot be read now is found where it is, later.
+        let found = try? BodyFile.find(path, size: Int(select.integer(at: 1))) { EntrySum.body($0, id: id) == sum }
         guard let found else { return }
         if found.isSuccessor { BodyFile.promoteSuccessor(of: path) } else { unlink(BodyFile.successor(of: path)) }
     }
