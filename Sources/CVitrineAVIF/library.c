@@ -3,7 +3,6 @@
 
 #ifdef __linux__
 #include <clibraries.h>
-#include <pthread.h>
 
 cavif_functions cavif_library;
 
@@ -16,23 +15,18 @@ cavif_functions cavif_library;
 #define ADVICE "install libavif15"
 #endif
 
-static const char *missing;
-
-static void load(void) {
-    static const char *const symbols[] = {
+static const char *const symbols[] = {
 #define X(name) #name,
-        CAVIF_FUNCTIONS(X)
+    CAVIF_FUNCTIONS(X)
 #undef X
-    };
-    missing = clibraries_load(
-        NAME, ADVICE, symbols, (void **)&cavif_library, sizeof symbols / sizeof *symbols);
-}
+};
 
-const char *cavif_missing(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load);
-    return missing;
-}
+static clibraries_library library = {
+    .name = NAME, .advice = ADVICE, .symbols = symbols, .functions = (void **)&cavif_library,
+    .count = sizeof symbols / sizeof *symbols,
+};
+
+const char *cavif_missing(void) { return clibraries_need(&library); }
 #else
 const char *cavif_missing(void) { return NULL; }
 #endif

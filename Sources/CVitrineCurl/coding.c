@@ -4,7 +4,6 @@
 
 #include <clibraries.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,25 +55,28 @@ static struct {
     size_t (*destroy)(void *);
 } zstd;
 
-static unsigned available;
+static const char *const of_zlib[] = { "inflateInit2_", "inflate", "inflateReset", "inflateEnd" };
+static const char *const of_brotli[] = {
+    "BrotliDecoderCreateInstance", "BrotliDecoderDecompressStream", "BrotliDecoderDestroyInstance",
+};
+static const char *const of_zstd[] = {
+    "ZSTD_createDCtx", "ZSTD_DCtx_setParameter", "ZSTD_decompressStream", "ZSTD_isError", "ZSTD_freeDCtx",
+};
 
-static void load(void) {
-    static const char *const of_zlib[] = { "inflateInit2_", "inflate", "inflateReset", "inflateEnd" };
-    static const char *const of_brotli[] = {
-        "BrotliDecoderCreateInstance", "BrotliDecoderDecompressStream", "BrotliDecoderDestroyInstance",
-    };
-    static const char *const of_zstd[] = {
-        "ZSTD_createDCtx", "ZSTD_DCtx_setParameter", "ZSTD_decompressStream", "ZSTD_isError", "ZSTD_freeDCtx",
-    };
-    if (!clibraries_load("libz.so.1", "install zlib1g", of_zlib, (void **)&zlib, 4)) available |= CCURL_ZLIB;
-    if (!clibraries_load("libbrotlidec.so.1", "install libbrotli1", of_brotli, (void **)&brotli, 3))
-        available |= CCURL_BROTLI;
-    if (!clibraries_load("libzstd.so.1", "install libzstd1", of_zstd, (void **)&zstd, 5)) available |= CCURL_ZSTD;
-}
+static clibraries_library libraries[] = {
+    { .name = "libz.so.1", .advice = "install zlib1g", .symbols = of_zlib, .functions = (void **)&zlib, .count = 4 },
+    { .name = "libbrotlidec.so.1", .advice = "install libbrotli1", .symbols = of_brotli, .functions = (void **)&brotli,
+      .count = 3 },
+    { .name = "libzstd.so.1", .advice = "install libzstd1", .symbols = of_zstd, .functions = (void **)&zstd,
+      .count = 5 },
+};
 
 unsigned ccurl_codings(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load);
+    static const unsigned codings[] = { CCURL_ZLIB, CCURL_BROTLI, CCURL_ZSTD };
+    unsigned available = 0;
+    for (int i = 0; i < 3; i++) {
+        if (!clibraries_need(&libraries[i])) available |= codings[i];
+    }
     return available;
 }
 

@@ -5,22 +5,23 @@
 
 ccurl_functions ccurl_library;
 
-static const char *missing;
-
-static void load(void) {
-    static const char *const symbols[] = {
+static const char *const symbols[] = {
 #define X(name) #name,
-        CCURL_FUNCTIONS(X)
+    CCURL_FUNCTIONS(X)
 #undef X
-    };
-    // The number is that of the interface, which has been the same since 2006.
-    missing = clibraries_load(
-        "libcurl.so.4", "install libcurl4", symbols, (void **)&ccurl_library, sizeof symbols / sizeof *symbols);
-    if (!missing) curl_global_init(CURL_GLOBAL_DEFAULT);
-}
+};
+
+// The number is that of the interface, which has been the same since 2006.
+static clibraries_library library = {
+    .name = "libcurl.so.4", .advice = "install libcurl4", .symbols = symbols, .functions = (void **)&ccurl_library,
+    .count = sizeof symbols / sizeof *symbols,
+};
+
+static void initialize(void) { curl_global_init(CURL_GLOBAL_DEFAULT); }
 
 const char *ccurl_missing(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load);
+    const char *missing = clibraries_need(&library);
+    if (!missing) pthread_once(&once, initialize);
     return missing;
 }

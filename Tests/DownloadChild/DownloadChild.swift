@@ -2,7 +2,8 @@
 // how far it has come, and the path at the end. Its words: the directories of journal and files, the address, and as
 // `name=value` the directory of the agent's socket if an agent is to do it, the number of connections, by how many
 // seconds the clock is wrong, how many bytes stay free on the disk, and `crash=WORD` to end at addresses with a word.
-// With `restore=1` it begins nothing and reports how all of the list have ended.
+// With `restore=1` it begins nothing and reports how all of the list have ended. With `scarce=1` it loads the address
+// twice by one loader: without descriptors, and with them.
 import Foundation
 import VitrineCore
 import VitrineDownloads
@@ -20,6 +21,7 @@ enum DownloadChild {
         configuration.journalDirectory = words[1]
         configuration.directory = words[2]
         configuration.reservedSpace = ByteCount(options["reserve"].flatMap { Int($0) } ?? 0)
+        if options["scarce"] != nil, let url = URL(string: words[3]) { return await loadWithoutDescriptors(url) }
         if let directory = options["agent"] {
             configuration.mode = .agent
             configuration.agentDirectory = String(directory)
@@ -57,6 +59,26 @@ enum DownloadChild {
             report("\(status.state.name) \(status.failure?.code ?? 0) \(FilePath.name(of: status.path))")
         }
         await manager.close()
+    }
+
+    private static func loadWithoutDescriptors(_ url: URL) async {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        let free = dup(0)
+        close(free)
+        var none = limit
+        none.rlim_cur = rlim_t(free)
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &none)
+        let loader = CurlLoader()
+        for attempt in ["without", "with"] {
+            do throws(NetworkError) {
+                let response = try await loader.load(HTTPRequest(url: url))
+                report("\(attempt) \(response.head.status)")
+            } catch {
+                report("\(attempt) \(error)")
+            }
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        }
     }
 
     private static func report(_ line: String) {

@@ -25,6 +25,20 @@ struct DownloadFailureTests {
         #expect(await code { try await fixture.manager().start(wanted) } == -601)
     }
 
+    /// libcurl is loaded, and its thread begins, when there are descriptors.
+    @Test func aLoaderThatIsMadeWithoutDescriptorsLoadsLater() async throws {
+        let site = FileSite(content)
+        let server = try LoopbackServer { site.reply(to: $0) }
+        let address = server.url("/a").absoluteString
+        try await offPool {
+            let child = try ChildProcess(executable: "DownloadChild", ["/", "/", address, "scarce=1"])
+            let found = child.findings()
+            #expect(child.wait() == .exit(0), "\(found)")
+            #expect(found["without"].map { $0 != "200" } == true, "\(found)")
+            #expect(found["with"] == "200", "\(found)")
+        }
+    }
+
     @Test func aWrongChecksumDiscardsTheFile() async throws {
         let site = FileSite(content), fixture = try DownloadFixture()
         try fixture.files.write("before", to: "a")

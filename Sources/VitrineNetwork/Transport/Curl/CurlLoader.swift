@@ -22,14 +22,15 @@ package import VitrineCore
 public final class CurlLoader: FilteringTransport {
     private let configuration: Configuration
     private let proxies: ProxySettings
-    private let loop: CurlLoop?
+    /// Made for the first request, and again for the next one if there were no descriptors or no memory.
+    private let loop = Locked<CurlLoop?>(nil)
     private let thread: BlockingExecutor
 
     /// The client certificate, the trusted certificates, the proxy and the user agent, if they are not the usual ones.
     public let identity: String?
 
     /// Whether the loader uses HTTP/2 with servers that support it.
-    package let supportsHTTP2: Bool
+    package var supportsHTTP2: Bool { configuration.allowsHTTP2 && ccurl_features() & 1 != 0 }
 
     /// Creates a loader.
     ///
@@ -43,10 +44,18 @@ public final class CurlLoader: FilteringTransport {
         self.configuration = configuration
         proxies = ProxySettings(configuration.proxy, environment: environment)
         identity = configuration.identity
-        loop = CurlLoop(configuration)
         thread = BlockingExecutor(threads: 1, name: "vitrine-net")
-        supportsHTTP2 = configuration.allowsHTTP2 && ccurl_features() & 1 != 0
-        if let loop { thread.submit { loop.run() } }
+    }
+
+    /// The loop with its thread; nil if it cannot be made now.
+    private func runningLoop() -> CurlLoop? {
+        loop.withLock { loop in
+            if let loop { return loop }
+            guard let made = CurlLoop(configuration) else { return nil }
+            thread.submit { made.run() }
+            loop = made
+            return made
+        }
     }
 
     /// The version of libcurl, or the reason why it cannot be loaded. Loads it.
@@ -56,7 +65,7 @@ public final class CurlLoader: FilteringTransport {
         return ("\(number >> 16).\(number >> 8 & 255).\(number & 255)", nil)
     }
 
-    deinit { loop?.submit(.stop) }
+    deinit { loop.withLock { $0 }?.submit(.stop) }
 
     /// Returns whether the loader connects to the host itself, without a proxy.
     package func showsAddresses(for url: URL) -> Bool {
@@ -65,7 +74,7 @@ public final class CurlLoader: FilteringTransport {
     }
 
     /// The number of requests that wait for a connection.
-    package var waitingCount: Int { loop?.waitingCount.load(ordering: .relaxed) ?? 0 }
+    package var waitingCount: Int { loop.withLock { $0 }?.waitingCount.load(ordering: .relaxed) ?? 0 }
 
     public func load(_ request: HTTPRequest) async throws(NetworkError) -> HTTPResponse {
         try await load(request, allowing: nil)
@@ -75,7 +84,7 @@ public final class CurlLoader: FilteringTransport {
         _ request: HTTPRequest, allowing filter: ConnectFilter?
     ) async throws(NetworkError) -> HTTPResponse {
         let prepared = try CurlRequest(request, configuration: configuration, proxies: proxies)
-        guard let loop else {
+        guard let loop = runningLoop() else {
             if let missing = ccurl_missing() {
                 throw .unavailable(url: prepared.displayURL, reason: "libcurl is missing: \(String(cString: missing))")
             }
