@@ -109,7 +109,13 @@ extension AtomicFile {
                 // Some network file systems have no locks; no process can remove the file under a lock there either.
                 while flock(file.number, LOCK_EX) != 0, errno == EINTR {}
                 // Another process may have locked it first and removed it as a dead writer's file.
-                if try file.status().st_nlink > 0 || attempts >= 100 { return file }
+                do throws(FileError) {
+                    if try file.status().st_nlink > 0 || attempts >= 100 { return file }
+                } catch {
+                    unlink(path)
+                    ActiveTemporaries.forget(path)
+                    throw error
+                }
             } catch .alreadyExists where attempts < 100 {}
         }
     }

@@ -7,9 +7,16 @@ extension ImageStore.Blocking {
     /// The blocking form of ``ImageStore/image(_:as:)``.
     public func image(_ name: String, as version: ImageStore.Version = .original) throws(StoreError) -> Image {
         guard store.keeps(version) else {
-            return try decode(.file(try files.regularFile(name)), name)
+            let path = try files.regularFile(name)
+            return try decode(.file(path), name: name, path: path)
         }
-        return try decode(.bytes(try load(name, as: .thumbnail), name: name), name)
+        return try decode(.bytes(try load(name, as: .thumbnail), name: name), name: name, path: nil)
+    }
+
+    /// The error of a picture that cannot be decoded. One that was deleted meanwhile is not found.
+    private func failure(_ error: ImageError, name: String, path: String?) -> StoreError {
+        if let path, !FilePath.exists(path) { return .notFound(name: name) }
+        return StoreError(error, name: name)
     }
 
     /// The path of the thumbnail that belongs to the picture at a path; nil for none.
@@ -52,7 +59,7 @@ extension ImageStore.Blocking {
             guard let made = try PreparedImage.thumbnail(of: image, format, configuration) else { return [] }
             bytes = made
         } catch {
-            throw StoreError(error, name: name)
+            throw failure(error, name: name, path: path)
         }
         // A store that cannot be written to has its thumbnails made each time.
         try? keep(bytes, as: name, path, stamp)
@@ -75,12 +82,13 @@ extension ImageStore.Blocking {
         }
     }
 
-    private func decode(_ input: ImageInput, _ name: String) throws(StoreError) -> Image {
+    /// - Parameter path: The file of the input, if there is one.
+    private func decode(_ input: ImageInput, name: String, path: String?) throws(StoreError) -> Image {
         do throws(ImageError) {
             return try ImageDecoder(limits: configuration.limits).decode(
                 input, cancellation: cancellation ?? CancellationToken())
         } catch {
-            throw StoreError(error, name: name)
+            throw failure(error, name: name, path: path)
         }
     }
 }
