@@ -277,6 +277,10 @@ let package = Package(
         // Costs of the scheduling primitives, which are internal to this package; see `Benchmarks/README.md`.
         .executableTarget(
             name: "CoreBenchmark", dependencies: ["VitrineCore"], path: "Tests/CoreBenchmark", swiftSettings: swift),
+        // Uses all stores at the command of `Checks/Faults/run`.
+        .executableTarget(
+            name: "FaultProgram", dependencies: ["VitrineStores", "VitrineModels", "VitrineCache"],
+            path: "Checks/Faults/Program", swiftSettings: swift),
         .testTarget(name: "VitrineCoreTests", dependencies: ["VitrineCore", "TestSupport"], swiftSettings: swift),
         .testTarget(name: "VitrineDatabaseTests", dependencies: ["VitrineDatabase", "TestSupport"], swiftSettings: swift),
         .testTarget(name: "VitrineCacheTests", dependencies: ["VitrineCache", "TestSupport"], swiftSettings: swift),
