@@ -60,8 +60,8 @@ extension ObjectStore.Configuration {
         return try Database(path: path, options: options)
     }
 
-    /// Opens the connections of a store. On a full disk, or without permission to write, only reading works. Each write
-    /// then tries to open the file again.
+    /// Opens the connections of a store. On a full disk, only reading works, and each write tries to open the file
+    /// again. A file that cannot be opened for writing is opened only by a configuration that does not write.
     func open(_ path: String, _ seal: ValueSeal) throws -> (DatabaseWriter, DatabaseReader) {
         let openToWrite: @Sendable () throws -> sending Database = { try openPrepared(path, seal) }
         do {
@@ -74,7 +74,7 @@ extension ObjectStore.Configuration {
                 return try openToWrite()
             }
             return (writer, reader)
-        } catch let failure as DatabaseError where failure.mayBeReadAlone {
+        } catch let failure as DatabaseError where failure.reason == .full || isReadOnly && failure.mayBeReadAlone {
             let reader = try reader(path, seal)
             let check = try reader.withDatabase { database in
                 Result {

@@ -102,8 +102,8 @@ struct ValueDatabase {
         return access(target, F_OK) == 0 ? target : nil
     }
 
-    /// Opens the two connections of a session, creates the tables and records the version. If the file cannot be written
-    /// now, the connection for writing is opened later.
+    /// Opens the two connections of a session, creates the tables and records the version. On a full disk, the
+    /// connection for writing is opened later, when there is space.
     func open(_ configuration: KeyValueStore.Configuration) throws(StoreError) -> (DatabaseReader, DatabaseWriter) {
         let openToWrite: @Sendable () throws -> sending Database = {
             let database = try connect(configuration)
@@ -120,7 +120,7 @@ struct ValueDatabase {
                 }
                 try writer.writeBlocking { database in try adopt(configuration, database) }
                 return (reader, writer)
-            } catch where Self.mayBeRead(error) {
+            } catch where Self.isOutOfSpace(error) {
                 let failure = error
                 let reader = try reader(configuration)
                 let isAccepted = try reader.read { database throws(DatabaseError) in
@@ -141,10 +141,9 @@ struct ValueDatabase {
         }
     }
 
-    /// Whether a file may be read although it could not be opened for writing.
-    private static func mayBeRead(_ error: any Error) -> Bool {
+    private static func isOutOfSpace(_ error: any Error) -> Bool {
         switch error {
-        case let error as DatabaseError: error.mayBeReadAlone
+        case let error as DatabaseError: error.reason == .full
         case FileError.noSpace: true
         default: false
         }
