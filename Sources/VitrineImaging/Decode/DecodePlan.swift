@@ -44,10 +44,11 @@ struct DecodePlan {
         } else {
             rendered = orientation.upright(output)
         }
-        try limits.require(rendered.pixelCount, .pixels, limits.maximumResultPixels, input)
-        // A drawing is drawn at the size, all of it.
         if info.format == .svg {
+            // A drawing is drawn at the size, all of it.
             try limits.require((target ?? info.storedSize).longestSide, .outputSide, limits.maximumOutputSide, input)
+        } else {
+            try limits.require(rendered.pixelCount, .pixels, limits.maximumResultPixels, input)
         }
     }
 }
