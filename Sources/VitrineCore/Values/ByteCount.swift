@@ -18,7 +18,7 @@ public struct ByteCount: Sendable, Hashable, Codable {
     public init(_ bytes: Int) { self.bytes = max(0, bytes) }
 
     /// No bytes.
-    @usableFromInline package static let zero = ByteCount(0)
+    public static let zero = ByteCount(0)
     /// The largest count, for no limit.
     public static let unlimited = ByteCount(.max)
 
