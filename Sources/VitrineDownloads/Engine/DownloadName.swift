@@ -28,25 +28,9 @@ package enum DownloadName {
     /// Returns the last component of the path, without its percent-encoding if that is UTF-8; nil for an empty path.
     package static func lastComponent(of url: URL) -> String? {
         let part = url.path(percentEncoded: true).split(separator: "/").last.map(String.init)
-        return part.map { withoutPercentEncoding($0) ?? $0 }
-    }
-
-    /// Returns the text that percent-encoding stands for, or nil if the encoding is malformed or the text is not UTF-8.
-    private static func withoutPercentEncoding(_ text: String) -> String? {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        func digit() -> UInt8? {
-            rest.popFirst().flatMap { Character(Unicode.Scalar($0)).hexDigitValue }.map(UInt8.init)
+        return part.map { part in
+            PercentEncoding.validated(part.utf8).flatMap { String(validating: $0, as: UTF8.self) } ?? part
         }
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%") {
-                guard let high = digit(), let low = digit() else { return nil }
-                bytes.append(high << 4 | low)
-            } else {
-                bytes.append(byte)
-            }
-        }
-        return String(validating: bytes, as: UTF8.self)
     }
 
     /// Returns a name from a server or an address in a form that is safe in its directory, in a shell and on other file
@@ -217,20 +201,7 @@ package enum ContentDisposition {
     /// Decodes a text such as `UTF-8'en'%e2%82%ac.txt`.
     private static func decode(_ value: String) -> String? {
         let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3 else { return nil }
-        var bytes: [UInt8] = []
-        var rest = parts[2].utf8[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard rest.count >= 2, let code = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) else {
-                return nil
-            }
-            bytes.append(code)
-            rest = rest.dropFirst(2)
-        }
+        guard parts.count == 3, let bytes = PercentEncoding.validated(parts[2].utf8) else { return nil }
         switch parts[0].lowercased() {
         case "utf-8": return String(validating: bytes, as: UTF8.self)
         case "iso-8859-1":

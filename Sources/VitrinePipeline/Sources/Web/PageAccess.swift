@@ -137,33 +137,13 @@ package enum WebAddress {
             rest = rest.dropFirst(2)
         }
         guard rest.first == UInt8(ascii: "/"), rest.dropFirst().first != UInt8(ascii: "/") else { return nil }
-        return PathText.text(of: unescaped(rest))
+        return PathText.text(of: PercentEncoding.decoded(rest))
     }
 
     /// An address for messages: without a name and password, and shortened.
     package static func short(_ url: String) -> String {
         let url = SourceURL.withoutCredentials(url)
         return url.utf8.count <= 200 ? url : String(url.prefix(200)) + "…"
-    }
-
-    /// With `%20` and the like as the bytes they stand for.
-    private static func unescaped(_ text: some Collection<UInt8>) -> [UInt8] {
-        func digit(_ byte: UInt8) -> UInt8? { Character(UnicodeScalar(byte)).hexDigitValue.map(UInt8.init) }
-        let bytes = Array(text)
-        var result: [UInt8] = []
-        var index = 0
-        while index < bytes.count {
-            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count, let high = digit(bytes[index + 1]),
-                let low = digit(bytes[index + 2])
-            {
-                result.append(high << 4 | low)
-                index += 3
-            } else {
-                result.append(bytes[index])
-                index += 1
-            }
-        }
-        return result
     }
 }
 
