@@ -1,3 +1,4 @@
+import VitrineCache
 import VitrineCore
 import VitrineImaging
 import VitrineNetwork
@@ -103,6 +104,23 @@ extension ImagePipelineError: CustomStringConvertible {
 }
 
 extension ImagePipelineError {
+    /// Runs a load, and names its source in the errors of fetchers, caches and transfers.
+    static func naming<T: Sendable>(_ source: String, _ body: () async throws -> T) async throws -> T {
+        do {
+            return try await body()
+        } catch let error as CacheError {
+            if error.isCancellation { throw CancellationError() }
+            guard case .source(_, let underlying) = error else { throw error }
+            throw ImagePipelineError.underlying(source: source, error: underlying)
+        } catch let error as CancellationError {
+            throw error
+        } catch let error as ImagePipelineError {
+            throw error
+        } catch {
+            throw ImagePipelineError.underlying(source: source, error: error)
+        }
+    }
+
     /// A helper program is not there.
     static func helperMissing(_ program: String, source: String) -> ImagePipelineError {
         .toolMissing(source: source, name: program, remedy: HelperProgram.advice(for: program))

@@ -81,7 +81,9 @@ extension ImageSource where Self == BuiltInSource {
         let key = KeyedFetcher(base: fetcher).key, name = fetcher.key.description
         return BuiltInSource(
             FetcherImageSource(key: key) { context in
-                let result = try await failing(name) { try await fetcher.fetch(FetchContext(priority: context.priority)) }
+                let result = try await ImagePipelineError.naming(name) {
+                    try await fetcher.fetch(FetchContext(priority: context.priority))
+                }
                 let image = try await ImagePipeline.lookupExecutor.run { () throws(ImagePipelineError) in
                     try pixels(of: result, name)
                 }
@@ -99,7 +101,7 @@ extension ImageSource where Self == BuiltInSource {
         var nothing = CacheConfiguration()
         nothing.levels = []
         let originals = context.originals ?? Cache(name: "none", configuration: nothing)
-        return try await failing(name) {
+        return try await ImagePipelineError.naming(name) {
             try await originals.originalBytes(from: fetcher, following: context.priority)
         }
     }
@@ -116,23 +118,6 @@ extension ImageSource where Self == BuiltInSource {
         case .gone(let error): throw .underlying(source: name, error: error)
         case .unchanged, .stale:
             throw .unreadable(source: name, reason: "the fetcher names a stored value, and there is none")
-        }
-    }
-
-    /// Names the fetcher in its errors.
-    private static func failing<T: Sendable>(_ name: String, _ body: () async throws -> T) async throws -> T {
-        do {
-            return try await body()
-        } catch let error as CacheError {
-            if error.isCancellation { throw CancellationError() }
-            guard case .source(_, let underlying) = error else { throw error }
-            throw ImagePipelineError.underlying(source: name, error: underlying)
-        } catch let error as CancellationError {
-            throw error
-        } catch let error as ImagePipelineError {
-            throw error
-        } catch {
-            throw ImagePipelineError.underlying(source: name, error: error)
         }
     }
 }

@@ -119,7 +119,7 @@ package struct URLImageSource: RemoteImageSource, FileBackedSource {
         if part == .whole { fetcher.arriving = context.arriving }
         let chosen = fetcher
         guard let originals = context.originals else {
-            let fetched = try await failing {
+            let fetched = try await ImagePipelineError.naming(name) {
                 try await chosen.fetch(FetchContext(priority: context.priority, isRefresh: context.isRefresh))
             }
             guard case .bytes(let bytes) = fetched.content else {
@@ -127,7 +127,7 @@ package struct URLImageSource: RemoteImageSource, FileBackedSource {
             }
             return LoadedSource(try await source(for: .bytes(bytes, name: name)))
         }
-        let original = try await failing {
+        let original = try await ImagePipelineError.naming(name) {
             try await originals.originalBytes(
                 from: chosen, following: context.priority, isRefresh: context.isRefresh)
         }
@@ -171,18 +171,5 @@ package struct URLImageSource: RemoteImageSource, FileBackedSource {
         }
         let chosen = options
         return try await ImagePipeline.lookupExecutor.run { try SourceDetector.source(for: input, chosen) }
-    }
-
-    /// Names the source in errors of the transfer.
-    private func failing<T: Sendable>(_ body: () async throws -> T) async throws -> T {
-        do {
-            return try await body()
-        } catch let error as CacheError {
-            if error.isCancellation { throw CancellationError() }
-            guard case .source(_, let underlying) = error else { throw error }
-            throw ImagePipelineError.underlying(source: name, error: underlying)
-        } catch let error as NetworkError {
-            throw ImagePipelineError.underlying(source: name, error: error)
-        }
     }
 }
