@@ -226,15 +226,16 @@ extension PersistentCoder {
     public func upgrade<Value: PersistentValue>(
         _ bytes: [UInt8], of type: Value.Type
     ) throws(PersistenceError) -> [UInt8] {
-        try upgraded(bytes, of: type).bytes
+        try upgraded(bytes, of: type).bytes.bytes
     }
 
+    /// Migrates an encoded value. The result for data of a later version lacks the parts that are unknown.
     func upgraded<Value: PersistentValue>(
         _ bytes: [UInt8], of type: Value.Type
-    ) throws(PersistenceError) -> StoredBytes {
+    ) throws(PersistenceError) -> (bytes: StoredBytes, isOfLaterVersion: Bool) {
         try bytes.lend { bytes throws(PersistenceError) in
             let (fingerprint, body) = try Self.open(bytes)
-            return try upgrade(type, fingerprint: fingerprint, body: body).bytes
+            return try upgrade(type, fingerprint: fingerprint, body: body)
         }
     }
 

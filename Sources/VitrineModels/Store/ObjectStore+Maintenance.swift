@@ -207,8 +207,9 @@ private struct ObjectMigration<Value: PersistentRecord & SendableMetatype>: Send
         for (row, key, bytes) in rows {
             do {
                 let upgraded = try coder.upgraded(seal.open(bytes, key, group), of: Value.self)
-                guard !isDryRun else { continue }
-                let sealed = try seal.seal(upgraded, key, group)
+                // Data of a later version stays as it is, if it is read at all.
+                guard !isDryRun, !upgraded.isOfLaterVersion else { continue }
+                let sealed = try seal.seal(upgraded.bytes, key, group)
                 try ObjectTables.replace(row: row, with: sealed, database, registry: coder.registry)
             } catch let error as PersistenceError {
                 events.append(.failed(key: key, error))

@@ -167,7 +167,10 @@ private enum Grown: CarBuild { typealias Paint = LaterColor }
         try await open().put(Car<Later>("B-1", .blue), for: "k")
         let older = try open()
         #expect(try older.object(Car<Defaulted>.self, for: "k")?.paint == .red)
-        // What the read may have begun to write is in the file after this.
+        for try await event in older.migrate(Car<Defaulted>.self) {
+            if case .failed = event { Issue.record("\(event)") }
+        }
+        // A write that the read or the migration began is in the file after this one.
         try await older.put(1, for: "other")
         #expect(try open().object(Car<Later>.self, for: "k")?.paint == .blue)
     }
