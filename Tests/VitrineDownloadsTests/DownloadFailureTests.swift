@@ -122,12 +122,39 @@ struct DownloadFailureTests {
         #expect(server.requests.map(\.target) == ["/a", "/bad", "/good"])
     }
 
-    @Test func theDiskIsNotFilled() async throws {
-        let site = FileSite(content), fixture = try DownloadFixture()
-        let server = try LoopbackServer { site.reply(to: $0, upTo: 1000, then: [.hang]) }
+    @Test func theReserveStaysFree() async throws {
+        let fixture = try DownloadFixture()
+        let values = try FileManager.default.attributesOfFileSystem(forPath: fixture.files.path)
+        let free = try #require(values[.systemFreeSize] as? NSNumber).intValue
+        // The file fits, but not with a reserve of its own size. Other programs may use a part of the space meanwhile.
+        let size = free / 10 * 8
+        let server = try LoopbackServer { _ in
+            [.text("HTTP/1.1 200 OK\r\nContent-Length: \(size)\r\n\r\n"), .bytes([1, 2, 3]), .hang]
+        }
         let manager = fixture.manager { $0.reservedSpace = ByteCount(1 << 60) }
         let download = try await manager.start(server.url("/a").absoluteString)
         #expect(await code { _ = try await download.file } == -611)
+    }
+
+    @Test(arguments: [true, false]) func smallFilesNeedNoLargeReserve(isLengthTold: Bool) async throws {
+        let fixture = try DownloadFixture(), content = content
+        let server = try LoopbackServer { _ in
+            isLengthTold
+                ? [.reply(body: content)]
+                : [.text("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"), .bytes(content), .close]
+        }
+        let manager = fixture.manager { $0.reservedSpace = ByteCount(1 << 60) }
+        _ = try await manager.start(server.url("/a").absoluteString).file
+        #expect(fixture.bytes("a") == content)
+    }
+
+    @Test func delaysOfMoreThanADayAreFailures() async throws {
+        let fixture = try DownloadFixture()
+        let server = try LoopbackServer { _ in [.reply(503, ["Retry-After: 86401"])] }
+        let download = try await fixture.manager().start(server.url("/a").absoluteString)
+        await #expect(throws: DownloadError.self) { _ = try await download.file }
+        #expect(download.status?.state == .failed)
+        #expect(server.requests.count == 1)
     }
 
     @Test(.enabled(if: Namespace.isAvailable, "needs unshare and the right to mount"), arguments: [false, true])

@@ -257,7 +257,8 @@ extension DownloadEngine.Entry {
         record.source = 0
         offlineTries = isOffline ? min(offlineTries + 1, 100) : 0
         if !isOffline { failures += 1 }
-        guard error.isTemporary, isOffline || failures < max(1, record.request.attempts) else {
+        let mayRetry = isOffline || failures < max(1, record.request.attempts)
+        guard error.isTemporary, !error.demandsTooLongADelay, mayRetry else {
             record.status.state = .failed
             record.status.ended = Date()
             return nil

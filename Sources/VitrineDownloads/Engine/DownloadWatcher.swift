@@ -31,7 +31,12 @@ final class DownloadWatcher: Sendable {
         // A body from the beginning replaces the bytes received so far.
         let given = ByteCount(isPart ? 0 : progress.current.received)
         let needed = ByteCount(length) - given
-        let problem: DownloadError? = if let wrong = sizeProblem(total) { wrong } else { await spaceProblem(needed) }
+        let problem: DownloadError? =
+            if let wrong = sizeProblem(total) {
+                wrong
+            } else {
+                await spaceProblem(needed, of: ByteCount(total ?? length))
+            }
         if let problem { found.withLock { $0 = problem } }
         return problem == nil
     }
@@ -66,8 +71,9 @@ final class DownloadWatcher: Sendable {
             if now >= nextCheck || checkedTotal != step.total {
                 nextCheck = now + .seconds(1)
                 checkedTotal = step.total
-                let needed = ByteCount(step.total ?? expectedSize ?? step.received) - ByteCount(step.received)
-                if let problem = await spaceProblem(needed) {
+                // The length of a body without a declared one is at least that of the received bytes.
+                let size = ByteCount(step.total ?? expectedSize ?? step.received)
+                if let problem = await spaceProblem(size - ByteCount(step.received), of: size) {
                     found.withLock { $0 = problem }
                     return stop()
                 }
@@ -94,9 +100,11 @@ final class DownloadWatcher: Sendable {
         return .size(path: record.status.path, expected: expectedSize, actual: total)
     }
 
-    /// - Parameter length: Any number of a server: sums saturate.
-    private func spaceProblem(_ length: ByteCount) async -> DownloadError? {
-        let needed = (length + engine.configuration.reservedSpace).bytes
+    /// - Parameters:
+    ///   - length: The missing bytes. Any number of a server: sums saturate.
+    ///   - size: The known size of the file. The reserve is not larger, so that a small file fits on a small disk.
+    private func spaceProblem(_ length: ByteCount, of size: ByteCount) async -> DownloadError? {
+        let needed = (length + min(engine.configuration.reservedSpace, size)).bytes
         guard let available = await BlockingExecutor.shared.run({ [record] in FreeSpace.bytes(at: record.directory) }),
             available < needed
         else { return nil }

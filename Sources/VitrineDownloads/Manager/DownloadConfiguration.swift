@@ -47,7 +47,7 @@ extension DownloadManager {
         public var limitPerHost = 2
         /// The maximum number of bytes per second of all downloads together. Default: no limit.
         public var maximumRate: ByteCount?
-        /// The space to leave free on the file system of a file. Default: 64 MB.
+        /// The space to leave free on the file system of a file, at most as much as the file is large. Default: 64 MB.
         public var reservedSpace = ByteCount.megabytes(64)
         /// The HTTP client. Default: a client of the manager.
         package var client: (any HTTPTransport)?

@@ -95,8 +95,11 @@ public enum DownloadError: Error, Sendable {
         guard case .network(.status(_, let head)) = self, let value = head.headers["Retry-After"] else {
             return nil
         }
-        return RetryAfter.delay(value, now: WallClock.system.now)
+        return RetryAfter.delay(value, now: WallClock.system.now, upTo: .seconds(Int64.max / 2))
     }
+
+    /// Whether the server asks for a delay of more than a day. The download fails then instead of waiting.
+    var demandsTooLongADelay: Bool { retryDelay.map { $0 > RetryAfter.longest } ?? false }
 
     /// Whether the server was not reached, so that the network may be the reason.
     var isUnreached: Bool {
