@@ -64,7 +64,7 @@ package final class LoopbackServer: Sendable {
         private let promise = Promise<Bool>()
         package init() {}
         package func open() { promise.fulfill(true) }
-        func wait() { _ = promise.wait() }
+        package func wait() { _ = promise.wait() }
     }
 
     private struct State {

@@ -100,6 +100,49 @@ import VitrineCore
         #expect(scratch.contents.filter { !$0.hasPrefix("h") } == ["a"])
     }
 
+    @Test func commandsWithoutTheAgentWaitForEachOther() async throws {
+        let site = FileSite(content), arrived = LoopbackServer.Barrier(), mayEnd = LoopbackServer.Barrier()
+        let server = try LoopbackServer { request in
+            guard request.target == "/a" else { return site.reply(to: request) }
+            arrived.open()
+            return [.wait(mayEnd)] + site.reply(to: request)
+        }
+        let environment = Tool.environment(home: home).map { "\($0)=\($1)" }, directory = scratch.url.path
+        @Sendable func command(_ target: String) throws -> ChildProcess {
+            try ChildProcess(
+                executable: "vitrine", ["download", "add", "--no-agent", server.url(target).absoluteString],
+                wrapper: ["env", "-C", directory] + environment + ["sh", "-c", "exec \"$0\" \"$@\" 2>&1"])
+        }
+        try await offPool {
+            defer { mayEnd.open() }
+            let first = try command("/a")
+            arrived.wait()
+            let second = try command("/b")
+            let line = try #require(second.line())
+            #expect(line.contains("waiting for another program"), "\(line)")
+            mayEnd.open()
+            for child in [first, second] {
+                while child.line() != nil {}
+                #expect(child.wait() == .exit(0))
+            }
+        }
+        #expect(bytes("a") == content && bytes("b") == content)
+    }
+
+    @Test func longDelaysAreTold() async throws {
+        let server = try LoopbackServer { _ in [.reply(503, ["Retry-After: 3600"])] }
+        let environment = Tool.environment(home: home).map { "\($0)=\($1)" }, directory = scratch.url.path
+        try await offPool {
+            let child = try ChildProcess(
+                executable: "vitrine", ["download", "add", "--no-agent", server.url("/a").absoluteString],
+                wrapper: ["env", "-C", directory] + environment + ["sh", "-c", "exec \"$0\" \"$@\" 2>&1"])
+            let line = try #require(child.line())
+            #expect(line.contains("the next attempt begins in 60 min"), "\(line)")
+            child.kill()
+            _ = child.wait()
+        }
+    }
+
     @Test func theListIsCaredFor() async throws {
         let site = FileSite(content), isOpen = Locked(false)
         let server = try LoopbackServer { request in

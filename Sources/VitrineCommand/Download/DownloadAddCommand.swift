@@ -34,7 +34,11 @@ struct DownloadAddCommand: AsyncParsableCommand {
     @Flag(help: "Show the progress and wait. The exit status is 1 if a download fails.")
     var wait = false
 
-    @Flag(help: "Download in this process, with its own list and without the agent. Implies --wait.")
+    @Flag(
+        help: """
+            Download in this process, with its own list and without the agent. Waits for another command that uses \
+            this list. Implies --wait.
+            """)
     var noAgent = false
 
     @Option(help: "Checksum of a single file: sha256:, sha1: or md5: with hexadecimal digits. (default: none)")
@@ -84,8 +88,8 @@ struct DownloadAddCommand: AsyncParsableCommand {
     func run() async throws {
         let requests = try urls.map(request)
         let manager = noAgent ? DownloadManager() : DownloadCommand.manager()
+        let listed = noAgent ? try await DownloadCommand.list(of: manager) : try await manager.restore()
         if let parallel { try await manager.setLimit(parallel, perHost: parallel) }
-        let listed = try await manager.restore()
         var downloads: [Download] = [], failures = 0
         for (url, request) in zip(urls, requests) {
             do throws(DownloadError) {

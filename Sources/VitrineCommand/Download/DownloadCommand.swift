@@ -30,6 +30,24 @@ struct DownloadCommand: AsyncParsableCommand {
 
     /// Returns the manager of the list of the agent.
     static func manager() -> DownloadManager { DownloadManager(mode: .agent) }
+
+    /// Returns the downloads of a list without an agent. Waits, and says so, while another program uses the list.
+    static func list(of manager: DownloadManager) async throws -> [Download] {
+        var isTold = false
+        while true {
+            do {
+                return try await manager.restore()
+            } catch {
+                guard case .inUse(let path) = error else { throw error }
+                if !isTold {
+                    Diagnostics.write("waiting for another program, which uses the list of downloads at \(path)")
+                    isTold = true
+                }
+            }
+            // Nothing reports that a lock is free, and that of a killed process is free as well.
+            try await Task.sleep(for: .milliseconds(100))
+        }
+    }
 }
 
 /// The downloads of a subcommand.

@@ -104,8 +104,13 @@ struct DownloadFollower {
         display.add(number, name: download.status.map { FilePath.name(of: $0.path) } ?? "", progress)
         defer { display.remove(number) }
         var last = download.status
+        var toldDate: Date?
         for await status in download.updates {
             last = status
+            if status.state == .delayed, let date = status.retryDate, date != toldDate {
+                toldDate = date
+                tellDelay(until: date, status)
+            }
             progress.update { step in
                 (step.received, step.total) = (status.received, status.total)
             }
@@ -121,6 +126,16 @@ struct DownloadFollower {
         let reason = await ending(of: download, last)
         DownloadReport(last, error: reason).print(asJSON: asJSON)
         return last.state == .completed
+    }
+
+    /// Tells how long a download waits, and why.
+    private func tellDelay(until date: Date, _ status: DownloadStatus) {
+        let seconds = Int(min(max(1, date.timeIntervalSinceNow.rounded(.up)), 1e9))
+        display.clear()
+        Diagnostics.write(
+            "\(status.id.prefix(8))  \(status.url.absoluteString): the next attempt begins in "
+                + (seconds < 120 ? "\(seconds) s" : "\(seconds / 60) min")
+                + (status.failure.map { ": \($0.message)" } ?? ""))
     }
 
     /// The reason why its updates ended, if its status has none.

@@ -25,6 +25,9 @@ struct PrecacheCommand: AsyncParsableCommand {
     @Argument(help: "Directories and files. Directories include everything below them.", completion: .file())
     var inputs: [String]
 
+    @Flag(help: "Use the files in directories. precache does so without this option, too.")
+    var recursive = false
+
     @OptionGroup(title: "Size") var geometry: GeometryOptions
     @OptionGroup(title: "Pages, films, web pages") var parts: PartOptions
     @OptionGroup(title: "Pages, films, web pages") var web: WebPageOptions
