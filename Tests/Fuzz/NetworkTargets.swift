@@ -89,7 +89,8 @@ extension FuzzTargets {
         "partial-head",
         seeds: {
             heads.compactMap { try? StoredResponse(bytes: $0) }.map { response in
-                var head = PartialHead(identity: "a", source: "https://example.com/a", response: response)
+                var head = PartialHead(
+                    identity: "a", source: PartSource(text: "https://example.com/a"), response: response)
                 head.durablePieces = [3, 0, 200]
                 head.durableLength = 1_000
                 return head.bytes()

@@ -119,8 +119,8 @@ struct HelpTopic: Sendable {
                 "129, 130, 143",
                 """
                 SIGHUP, Ctrl-C (SIGINT) or SIGTERM ended the command. Finished outputs stay, temporary files are \
-                removed. fetch and download keep NAME.vitrine-part and NAME.vitrine-head, to \
-                resume from them.
+                removed. fetch and download keep NAME.vitrine-part, NAME.vitrine-head and \
+                NAME.vitrine-sums, to resume from them.
                 """),
             .entry("141", "The reader of the output closed the pipe (SIGPIPE)."),
         ])

@@ -117,12 +117,8 @@ public struct HTTPResponseHead: Sendable, Hashable {
         return type.isEmpty ? nil : type
     }
 
-    /// The URL without its query.
-    var source: String {
-        let text = url.absoluteString
-        guard let url = try? SourceURL(text) else { return String(text.prefix { $0 != "?" && $0 != "#" }) }
-        return url.origin + url.target.prefix { $0 != "?" }
-    }
+    /// The source of a body, for resumptions.
+    var source: PartSource { PartSource(url) }
 
     /// Whether a file has to be decoded before it is the resource that its URL names.
     ///

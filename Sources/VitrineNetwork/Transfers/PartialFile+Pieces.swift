@@ -41,6 +41,9 @@ extension PartialFile {
         try put(UnsafeRawBufferPointer(rebasing: bytes[..<count]), at: missing.lowerBound)
         // Record the length after the bytes, so that a killed process at worst receives them again.
         try note(length + count, of: piece, total: total)
+        let start = missing.lowerBound - length
+        try checksums?.add(
+            UnsafeRawBufferPointer(rebasing: bytes[..<count]), at: length, inRun: piece, from: start)
         let isDue = state.withLock { state in
             state.pieces?.add(count, to: piece)
             return state.takesCheckpoint()
@@ -60,6 +63,7 @@ extension PartialFile {
         let head = state.withLock { state -> PartialHead? in
             state.pieces = nil
             state.length = pieces.total
+            state.head?.joinedPieces = pieces.count
             state.head?.durablePieces = []
             state.head?.durableLength = pieces.total
             return state.head
@@ -69,8 +73,43 @@ extension PartialFile {
 
     // MARK: Lengths in the file
 
+    /// Returns the bytes of each piece that are as they were received; nil if head and file do not match.
+    static func intactPieces(
+        of file: borrowing FileDescriptor, _ head: PartialHead, _ checksums: PartChecksums
+    ) throws(FileError) -> PieceTable? {
+        guard let table = try pieces(of: file, head) else { return nil }
+        return PieceTable(total: table.total, lengths: try intactLengths(of: table, file, head, checksums))
+    }
+
+    /// Returns the length of a whole body that was received in pieces, or 0 if its bytes are not those received.
+    static func intactLength(
+        ofJoined count: Int, in file: borrowing FileDescriptor, _ head: PartialHead, _ checksums: PartChecksums
+    ) throws(FileError) -> Int {
+        guard let total = ResumableDownload(length: 1, of: head.response)?.total,
+            let empty = PieceTable(total: total, lengths: [Int](repeating: 0, count: min(count, total))),
+            let whole = PieceTable(total: total, lengths: (0..<empty.count).map { empty.range(of: $0).count })
+        else { return 0 }
+        return try intactLengths(of: whole, file, head, checksums) == whole.lengths ? total : 0
+    }
+
+    private static func intactLengths(
+        of table: PieceTable, _ file: borrowing FileDescriptor, _ head: PartialHead, _ checksums: PartChecksums
+    ) throws(FileError) -> [Int] {
+        var lengths: [Int] = []
+        for piece in 0..<table.count {
+            let sum = head.durableSums.count == table.count ? head.durableSums[piece] : nil
+            lengths.append(
+                try checksums.intactLength(
+                    of: file, upTo: table.lengths[piece], tail: head.isOfThisSession ? nil : sum, inRun: piece,
+                    from: table.range(of: piece).lowerBound))
+        }
+        return lengths
+    }
+
     /// Returns the pieces of a file; nil if head and file do not match.
-    static func pieces(of file: borrowing FileDescriptor, _ head: PartialHead) throws(FileError) -> PieceTable? {
+    private static func pieces(
+        of file: borrowing FileDescriptor, _ head: PartialHead
+    ) throws(FileError) -> PieceTable? {
         guard let total = ResumableDownload(length: 1, of: head.response)?.total,
             let durable = PieceTable(total: total, lengths: head.durablePieces)
         else { return nil }

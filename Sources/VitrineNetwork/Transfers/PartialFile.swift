@@ -9,9 +9,10 @@ import VitrineCore
 
 /// A file that receives the body of a response and can be resumed, also after the process was killed.
 ///
-/// A ``PartialHead`` beside the file contains the data for a resumption. A lock ensures that one process at a time
-/// opens the file. After a crash of the system, only synchronized bytes are trusted, so the file is synchronized
-/// regularly.
+/// A ``PartialHead`` beside the file contains the data for a resumption, and ``PartChecksums`` tell the received bytes
+/// from others: bytes that changed meanwhile, and all bytes after them, are received again. A lock ensures that one
+/// process at a time opens the file. After a crash of the system, only synchronized bytes are trusted, so the file is
+/// synchronized regularly.
 ///
 /// All calls block. Several threads may use a file only for a body in pieces.
 package final class PartialFile: Sendable {
@@ -22,6 +23,8 @@ package final class PartialFile: Sendable {
         var pieces: PieceTable?
         /// The metadata; nil if the body cannot be resumed.
         var head: PartialHead?
+        /// The checksums of the received bytes; nil if the body cannot be resumed.
+        var checksums: PartChecksums?
         /// The time of the next synchronization; nil while one is running.
         var nextCheckpoint: ContinuousClock.Instant?
 
@@ -47,7 +50,7 @@ package final class PartialFile: Sendable {
 
     init(
         _ file: consuming FileDescriptor, identity: String, length: Int, pieces: PieceTable? = nil,
-        head: PartialHead?, interval: Duration, overlap: Int, isWhole: Bool = false
+        head: PartialHead?, checksums: PartChecksums? = nil, interval: Duration, overlap: Int, isWhole: Bool = false
     ) {
         path = file.path
         self.identity = identity
@@ -55,7 +58,9 @@ package final class PartialFile: Sendable {
         self.interval = interval
         self.overlap = overlap
         self.isWhole = isWhole
-        state = Locked(State(length: length, pieces: pieces, head: head, nextCheckpoint: .now + interval))
+        state = Locked(
+            State(
+                length: length, pieces: pieces, head: head, checksums: checksums, nextCheckpoint: .now + interval))
     }
 
     /// The number of received bytes.
@@ -74,6 +79,8 @@ package final class PartialFile: Sendable {
         }
     }
 
+    var checksums: PartChecksums? { state.withLock { $0.checksums } }
+
     /// The metadata beside the file.
     package var head: PartialHead? { state.withLock { $0.head } }
 
@@ -83,15 +90,16 @@ package final class PartialFile: Sendable {
     ///
     /// - Parameters:
     ///   - response: The head of the response.
-    ///   - source: The final URL, see ``PartialHead/source``.
+    ///   - source: The final URL.
     ///   - isWhole: Whether the bytes are those that the server counts: false for a body that is decoded.
-    package func begin(_ response: StoredResponse, from source: String, isWhole: Bool) throws(FileError) {
+    package func begin(_ response: StoredResponse, from source: PartSource, isWhole: Bool) throws(FileError) {
         try empty()
         guard isWhole, canContinue(response) else { return }
         let head = PartialHead(identity: identity, source: source, response: response)
+        let checksums = try PartChecksums.create(Self.checksumsPath(path))
         try write(head, isDurable: false)
         state.withLock { state in
-            state.head = head
+            (state.head, state.checksums) = (head, checksums)
             state.nextCheckpoint = .now + interval
         }
     }
@@ -99,6 +107,9 @@ package final class PartialFile: Sendable {
     /// Appends bytes.
     package func append(_ bytes: UnsafeRawBufferPointer) throws(FileError) {
         try file.write(bytes)
+        let (length, checksums) = state.withLock { ($0.length, $0.checksums) }
+        // After the bytes, so that a killed process at worst receives them again.
+        try checksums?.add(bytes, at: length, inRun: 0, from: 0)
         let isDue = state.withLock { state in
             state.length += bytes.count
             return state.takesCheckpoint()
@@ -128,6 +139,7 @@ package final class PartialFile: Sendable {
         let (isEmpty, head) = state.withLock { state in
             defer {
                 state.head = nil
+                state.checksums = nil
                 state.pieces = nil
                 state.length = 0
             }
@@ -144,11 +156,14 @@ package final class PartialFile: Sendable {
 
     /// Synchronizes the received bytes and records their number.
     package func synchronize() throws(FileError) {
-        let (length, pieces) = state.withLock { ($0.length, $0.pieces) }
+        let (length, pieces, checksums) = state.withLock { ($0.length, $0.pieces, $0.checksums) }
+        let sums = checksums?.lastSums(ofRuns: pieces?.count ?? 1) ?? []
         try file.synchronize()
+        try checksums?.synchronize()
         let head = state.withLock { state -> PartialHead? in
             state.head?.durableLength = length
             state.head?.durablePieces = pieces?.lengths ?? []
+            state.head?.durableSums = sums
             state.nextCheckpoint = .now + interval
             return state.head
         }
@@ -235,6 +250,7 @@ package final class PartialFile: Sendable {
     private func removeHead() {
         unlink(Self.headPath(path))
         unlink(Self.nextHeadPath(path))
+        unlink(Self.checksumsPath(path))
     }
 
     private func synchronizeDirectory() throws(FileError) {
@@ -265,7 +281,8 @@ package final class PartialFile: Sendable {
 }
 
 extension PartialFile {
-    private static let suffix = ".vitrine-part", headSuffix = ".vitrine-head", nextSuffix = ".vitrine-next"
+    private static let suffix = ".vitrine-part", headSuffix = ".vitrine-head", nextSuffix = ".vitrine-next",
+        checksumsSuffix = ".vitrine-sums"
 
     /// Returns the path of the part file beside a destination.
     package static func path(for destination: String) -> String {
@@ -277,7 +294,7 @@ extension PartialFile {
 
     /// Returns whether a name is that of a part file or its metadata.
     package static func isName(_ name: String) -> Bool {
-        [suffix, headSuffix, nextSuffix].contains { name.hasSuffix($0) }
+        [suffix, headSuffix, nextSuffix, checksumsSuffix].contains { name.hasSuffix($0) }
     }
 
     /// Returns the path of the metadata of a part file.
@@ -288,6 +305,11 @@ extension PartialFile {
     /// Returns the path of the temporary file of the metadata.
     private static func nextHeadPath(_ path: String) -> String {
         path.hasSuffix(suffix) ? path.dropLast(suffix.count) + nextSuffix : path + nextSuffix
+    }
+
+    /// Returns the path of the checksums of a part file.
+    static func checksumsPath(_ path: String) -> String {
+        path.hasSuffix(suffix) ? path.dropLast(suffix.count) + checksumsSuffix : path + checksumsSuffix
     }
 
     /// Opens or creates a part file with the bytes that can be resumed.
@@ -342,18 +364,23 @@ extension PartialFile {
         let size = Int(try file.status().st_size)
         var head = head(for: file.path)
         if let known = head, known.identity != identity { head = nil }
-        if let known = head, !known.durablePieces.isEmpty {
-            if let pieces = try pieces(of: file, known) {
+        // Bytes without checksums cannot be told from damaged ones.
+        let checksums = head.flatMap { _ in try? PartChecksums.open(checksumsPath(file.path)) }
+        if checksums?.isTrusted(isOwn) != true { head = nil }
+        if let known = head, let checksums, !known.durablePieces.isEmpty {
+            if let pieces = try intactPieces(of: file, known, checksums) {
                 let result = PartialFile(
-                    file, identity: identity, length: 0, pieces: pieces, head: known, interval: interval,
-                    overlap: overlap)
+                    file, identity: identity, length: 0, pieces: pieces, head: known, checksums: checksums,
+                    interval: interval, overlap: overlap)
                 try result.note(pieces)
                 try result.takeIntoSession()
                 return result
             }
             head = nil
         }
-        let length = head?.trustedLength(ofFileWith: size) ?? 0
+        let length = try head.map { known throws(FileError) in
+            try intactLength(of: file, known, checksums, size: size)
+        } ?? 0
         if length < size, ftruncate(file.number, off_t(length)) != 0 {
             throw FileError(operation: "ftruncate", path: file.path, code: errno)
         }
@@ -367,9 +394,23 @@ extension PartialFile {
             head = nil
         }
         let result = PartialFile(
-            file, identity: identity, length: length, head: head, interval: interval, overlap: overlap)
+            file, identity: identity, length: length, head: head, checksums: head == nil ? nil : checksums,
+            interval: interval, overlap: overlap)
         if head == nil { try result.empty() } else { try result.takeIntoSession() }
         return result
+    }
+
+    /// Returns the bytes of an undivided body that are as they were received.
+    private static func intactLength(
+        of file: borrowing FileDescriptor, _ head: PartialHead, _ checksums: PartChecksums?, size: Int
+    ) throws(FileError) -> Int {
+        guard let checksums else { return 0 }
+        if head.joinedPieces > 0 {
+            return try intactLength(ofJoined: head.joinedPieces, in: file, head, checksums)
+        }
+        return try checksums.intactLength(
+            of: file, upTo: head.trustedLength(ofFileWith: size),
+            tail: head.isOfThisSession ? nil : head.durableSums.first, inRun: 0, from: 0)
     }
 
     /// Returns the metadata of a part file, if it belongs to the user and is complete.
@@ -410,6 +451,7 @@ extension PartialFile {
             else { continue }
             unlink(headPath(path))
             unlink(nextHeadPath(path))
+            unlink(checksumsPath(path))
             if unlink(path) == 0 { removed += 1 }
         }
         return removed

@@ -111,11 +111,13 @@ struct PartialTransfer {
         if case .contentType(_, _)? = failure { return try refuse(dated, failure) }
         if head.isWithoutContent { return try refuse(dated, failure) }
         guard let continuation else { return try await begin(dated, failure) }
+        let isSamePlace = failure == nil && head.source.isSamePlace(as: file.head?.source)
+        let isComparing = continuation.overlap > 0
         switch continuation.continuation(status: head.status, headers: head.headers) {
-        case .append(let total?) where failure == nil && head.source == file.head?.source:
+        case .append(let total?) where isSamePlace && (isComparing || head.source == file.head?.source):
             return try await append(dated, total, comparing: continuation.overlap)
-        case .unconfirmed where failure == nil && head.source == file.head?.source:
-            // The part may belong to another version, so request it again with bytes to compare.
+        case .append(_?) where isSamePlace, .unconfirmed where isSamePlace:
+            // The part may belong to another version or query, so request it again with bytes to compare.
             dated.response.body.cancel()
             overlap = Self.longestOverlap
             return .again

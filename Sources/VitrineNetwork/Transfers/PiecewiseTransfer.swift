@@ -233,9 +233,9 @@ struct PiecewiseTransfer {
     }
 
     /// Returns whether a partial response declares the known validator. Servers without `If-Range` send parts of any
-    /// version.
+    /// version. The query may differ, because a server may sign an address for each piece.
     private static func isSame(_ head: HTTPResponseHead, as known: PartialHead) -> Bool {
-        guard head.source == known.source else { return false }
+        guard head.source.isSamePlace(as: known.source) else { return false }
         return ResumableDownload(length: 1, of: known.response)?.isConfirmed(by: head.headers) ?? false
     }
 

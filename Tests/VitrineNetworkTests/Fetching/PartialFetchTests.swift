@@ -52,7 +52,7 @@ struct PartialFetchTests {
             return
         }
         #expect(try await fixture.cache.info(forKey: key) == nil)
-        #expect(names(try directory(fixture)).count == 2)
+        #expect(names(try directory(fixture)).count == 3)
         film.state.withLock { $0.breaksAt = nil }
         #expect(try await fixture.value(url) == film.body)
         let last = try #require(server.requests.last)

@@ -128,7 +128,7 @@ struct PublicOnlyDownloadTests {
         let server = try LoopbackServer { site.reply(to: $0, upTo: turn.add(1) == 1 ? 8000 : nil) }
         let lax = makeDownloader()
         _ = await failure { _ = try await lax.download(patient(server.url("/")), to: destination.path) }
-        #expect(destination.names == ["file.vitrine-head", "file.vitrine-part"])
+        #expect(destination.names == ["file.vitrine-head", "file.vitrine-part", "file.vitrine-sums"])
         let strict = makeDownloader { $0.policy = .publicOnly }
         let error = await failure { _ = try await strict.download(patient(server.url("/")), to: destination.path) }
         guard case .refused = error else { Issue.record("\(String(describing: error))"); return }

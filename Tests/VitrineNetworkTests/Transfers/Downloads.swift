@@ -35,12 +35,23 @@ struct Destination {
         try Data(head.bytes()).write(to: URL(filePath: headPath))
     }
 
-    /// Adds to the part file.
+    /// Adds received bytes to the part file.
     func extendPart(_ bytes: some Sequence<UInt8>) throws {
-        let file = try FileHandle(forWritingTo: URL(filePath: partPath))
-        try file.seekToEnd()
-        try file.write(contentsOf: Data(bytes))
-        try file.close()
+        guard let head = PartialHead(bytes: Array(try Data(contentsOf: URL(filePath: headPath)))),
+            let file = try PartialFile.open(partPath, identity: head.identity)
+        else { throw CocoaError(.fileReadCorruptFile) }
+        try Array(bytes).withUnsafeBytes { try file.append($0) }
+        file.release()
+    }
+
+    /// Changes a byte of a file, as a failing disk does.
+    static func damage(_ path: String, at offset: Int) throws {
+        let file = try FileHandle(forUpdating: URL(filePath: path))
+        defer { try? file.close() }
+        try file.seek(toOffset: UInt64(offset))
+        guard let byte = try file.read(upToCount: 1)?.first else { throw CocoaError(.fileReadCorruptFile) }
+        try file.seek(toOffset: UInt64(offset))
+        try file.write(contentsOf: Data([byte ^ 0x10]))
     }
 }
 #endif

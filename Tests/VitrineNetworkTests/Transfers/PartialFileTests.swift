@@ -23,7 +23,7 @@ struct PartialFileTests {
         let file = try #require(try open(interval: interval))
         var site = Site()
         site.receive(["ETag": "\"v1\"", "Content-Length": "10000"])
-        try file.begin(try #require(site.stored.first), from: "http://h/file", isWhole: true)
+        try file.begin(try #require(site.stored.first), from: PartSource(text: "http://h/file"), isWhole: true)
         for start in stride(from: 0, to: 3000, by: 1000) {
             try pattern(10_000)[start..<(start + 1000)].withUnsafeBytes { try file.append($0) }
         }
@@ -127,15 +127,132 @@ struct PartialFileTests {
         #expect(try open()?.length == 0)
     }
 
-    @Test func aBodyLongerThanTheWholeIsNothing() throws {
+    @Test func bytesThatWereNotReceivedAreCutOff() throws {
         try leave()
         let file = try FileHandle(forWritingTo: URL(filePath: path))
         try file.truncate(atOffset: 10_001)
         try file.close()
         let opened = try #require(try open())
+        #expect(opened.length == 3000)
+        #expect(try opened.contents() == Array(pattern(10_000)[..<3000]))
+        opened.discard()
+    }
+
+    @Test func aBodyLongerThanTheWholeIsNothing() throws {
+        try leave { file in try [UInt8](repeating: 0, count: 7001).withUnsafeBytes { try file.append($0) } }
+        let opened = try #require(try open())
         #expect(opened.length == 0)
         #expect(opened.continuation == nil)
         opened.discard()
+    }
+
+    /// A part file with 150,000 bytes of 400,000, let go of.
+    private func leaveBlocks(_ act: (PartialFile) throws -> Void = { _ in }) throws {
+        let file = try #require(try open())
+        var site = Site()
+        site.receive(["ETag": "\"v1\"", "Content-Length": "400000"])
+        try file.begin(try #require(site.stored.first), from: PartSource(text: "http://h/file"), isWhole: true)
+        for start in stride(from: 0, to: 150_000, by: 10_000) {
+            try pattern(400_000)[start..<(start + 10_000)].withUnsafeBytes { try file.append($0) }
+        }
+        try act(file)
+        file.release()
+    }
+
+    private var checksumsPath: String { path.replacing(".vitrine-part", with: ".vitrine-sums") }
+
+    @Test(arguments: [(0, 0), (65_535, 0), (65_536, 65_536), (131_072, 131_072), (149_999, 131_072)])
+    func changedBytesAndThoseAfterThemAreNotTrusted(offset: Int, kept: Int) throws {
+        try leaveBlocks()
+        try Destination.damage(path, at: offset)
+        let file = try #require(try open())
+        #expect(file.length == kept)
+        #expect(try file.contents() == Array(pattern(400_000)[..<kept]))
+        file.discard()
+    }
+
+    @Test(arguments: 0..<24) func changedChecksumsAreNoticed(offset: Int) throws {
+        try leaveBlocks()
+        try Destination.damage(checksumsPath, at: offset)
+        let file = try #require(try open())
+        #expect(file.length == offset / 8 * 65_536)
+        guard file.length > 0 else { return file.discard() }
+        // The rest is received anew, and trusted again.
+        try pattern(400_000)[file.length..<150_000].withUnsafeBytes { try file.append($0) }
+        file.release()
+        let again = try #require(try open())
+        #expect(again.length == 150_000)
+        #expect(try again.contents() == Array(pattern(400_000)[..<150_000]))
+        again.discard()
+    }
+
+    @Test func bytesWithoutChecksumsAreNotTrusted() throws {
+        try leaveBlocks()
+        try FileManager.default.removeItem(atPath: checksumsPath)
+        let file = try #require(try open())
+        #expect(file.length == 0)
+        file.discard()
+        #expect(directory.names.isEmpty)
+    }
+
+    @Test(arguments: [false, true]) func changedBytesOfAnEarlierSessionAreNoticed(isDamaged: Bool) throws {
+        try leaveBlocks { file in
+            try file.synchronize()
+            // These are of the same block as the last synchronized ones, and are not trusted.
+            try pattern(400_000)[150_000..<160_000].withUnsafeBytes { try file.append($0) }
+        }
+        try rewriteHead { $0.session = "another" }
+        if isDamaged { try Destination.damage(path, at: 140_000) }
+        let file = try #require(try open())
+        #expect(file.length == (isDamaged ? 131_072 : 150_000))
+        file.discard()
+    }
+
+    // MARK: Pieces
+
+    /// Divides a body of 4 MiB into pieces, and receives all but the last 100,000 bytes of each.
+    private func leavePieces() throws -> PieceTable {
+        let total = 4 << 20, table = try #require(PieceTable(dividing: total, among: 2)), content = pattern(total)
+        let file = try #require(try open())
+        var site = Site()
+        site.receive(["ETag": "\"v1\"", "Content-Length": "\(total)"])
+        try file.begin(try #require(site.stored.first), from: PartSource(text: "http://h/file"), isWhole: true)
+        try file.divide(into: table)
+        for piece in 0..<table.count {
+            let missing = table.missing(of: piece)
+            try content[missing.lowerBound..<(missing.upperBound - 100_000)].withUnsafeBytes { bytes in
+                _ = try file.write(bytes, to: piece)
+            }
+        }
+        file.release()
+        return table
+    }
+
+    @Test func changedBytesOfPiecesAreNotTrusted() throws {
+        let table = try leavePieces(), content = pattern(4 << 20)
+        let whole = try #require(try open())
+        let lengths = try #require(whole.pieces?.lengths)
+        #expect(lengths.allSatisfy { $0 > 900_000 })
+        whole.release()
+        try Destination.damage(path, at: table.missing(of: 1).lowerBound + 200_000)
+        let file = try #require(try open())
+        var kept = lengths
+        kept[1] = 200_000 / 65_536 * 65_536
+        #expect(file.pieces?.lengths == kept)
+        for piece in kept.indices {
+            let missing = try #require(file.pieces?.missing(of: piece))
+            try content[missing].withUnsafeBytes { bytes in _ = try file.write(bytes, to: piece) }
+        }
+        try file.join()
+        file.release()
+        let joined = try #require(try open())
+        #expect(joined.length == 4 << 20)
+        #expect(try joined.contents() == content)
+        joined.release()
+        try Destination.damage(path, at: 4_000_000)
+        let damaged = try #require(try open())
+        #expect(damaged.length == 0)
+        damaged.discard()
     }
 
     @Test func othersFilesAreNotTrusted() throws {
@@ -177,7 +294,7 @@ struct PartialFileTests {
         let open = try #require(try PartialFile.open(directory.file("open.vitrine-part"), identity: "b"))
         try directory.write("no part", to: "other")
         #expect(try PartialFile.removeAbandoned(in: directory.path, olderThan: .seconds(3600)) == 0)
-        #expect(directory.names.count == 4)
+        #expect(directory.names.count == 5)
         #expect(try PartialFile.removeAbandoned(in: directory.path, olderThan: .zero) == 1)
         #expect(directory.names == ["open.vitrine-part", "other"])
         open.discard()

@@ -145,7 +145,7 @@ struct PiecewiseDownloadTests {
         }
         let error = await failure { _ = try await download(server) }
         guard case .truncated = error else { throw error ?? NetworkError.cancelled(url: "") }
-        #expect(destination.names == ["file.vitrine-head", "file.vitrine-part"])
+        #expect(destination.names == ["file.vitrine-head", "file.vitrine-part", "file.vitrine-sums"])
         isCut.withLock { $0 = false }
         return server
     }
@@ -242,6 +242,9 @@ struct PiecewiseDownloadTests {
         try destination.rewriteHead { head in
             head.session = "another"
             head.durablePieces = head.durablePieces.indices.map { $0 == 0 ? 250_000 : 0 }
+            var sum = CRC32C()
+            content[196_608..<250_000].withUnsafeBytes { sum.update($0) }
+            head.durableSums = head.durablePieces.indices.map { $0 == 0 ? sum.value : 0 }
         }
         let file = try await download(server)
         #expect(file.resumedLength == 250_000)

@@ -216,7 +216,40 @@ struct ResumedDownloadTests {
         #expect(destination.bytes == other)
     }
 
+    @Test(arguments: [true, false]) func anotherQueryBehindARedirectIsCompared(isSame: Bool) async throws {
+        let site = FileSite(content), elsewhere = FileSite(isSame ? content : other), turn = Counter()
+        let destination = try Destination()
+        let server = try LoopbackServer { request in
+            switch request.target {
+            case "/x?sign=1": site.reply(to: request, upTo: 8000)
+            case "/x?sign=2": elsewhere.reply(to: request)
+            default: [.reply(302, ["Location: /x?sign=\(turn.add(1) == 1 ? 1 : 2)"])]
+            }
+        }
+        let loader = makeDownloader()
+        _ = await failure { _ = try await loader.download(patient(server.url("/")), to: destination.path) }
+        // The same tag, of the same file under a newly signed address or of something else.
+        let file = try await loader.download(patient(server.url("/")), to: destination.path)
+        #expect(destination.bytes == (isSame ? content : other))
+        #expect(file.resumedLength == (isSame ? 8000 : 0))
+    }
+
     // MARK: Answers without a body to take
+
+    @Test(arguments: [0, 70_000, 149_999]) func changedBytesOfAPartAreReceivedAgain(offset: Int) async throws {
+        let content = pattern(200_000), site = FileSite(content), destination = try Destination(), turn = Counter()
+        let server = try LoopbackServer { site.reply(to: $0, upTo: turn.add(1) == 1 ? 150_000 : nil) }
+        let loader = makeDownloader(), request = patient(server.url("/file"))
+        #expect(await failure { _ = try await loader.download(request, to: destination.path) } != nil)
+        try Destination.damage(destination.partPath, at: offset)
+        let file = try await loader.download(request, to: destination.path)
+        #expect(destination.bytes == content)
+        #expect(destination.names == ["file"])
+        // The bytes before the block with the changed one are kept.
+        let kept = offset / 65_536 * 65_536
+        #expect(file.resumedLength == kept)
+        #expect(server.requests.last?.header("Range") == (kept == 0 ? nil : "bytes=\(kept)-"))
+    }
 
     @Test func wholePartsAreConfirmedWithoutLoading() async throws {
         let site = FileSite(content), content = content
@@ -310,7 +343,8 @@ struct ResumedDownloadTests {
                 _ = try await loader.download(patient(server.url(target)), to: destination.path, options: options)
             }
         }
-        #expect(server.requests.map { $0.header("Range") } == [nil, "bytes=8000-"])
+        // Under another query the received bytes are compared.
+        #expect(server.requests.map { $0.header("Range") } == [nil, "bytes=8000-", "bytes=0-"])
         _ = await failure { _ = try await loader.download(patient(server.url("/")), to: destination.path) }
         #expect(server.requests.last?.header("Range") == nil)
         options.resumes = false
