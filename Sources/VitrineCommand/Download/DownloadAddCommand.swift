@@ -34,11 +34,7 @@ struct DownloadAddCommand: AsyncParsableCommand {
     @Flag(help: "Show the progress and wait. The exit status is 1 if a download fails.")
     var wait = false
 
-    @Flag(
-        help: """
-            Download in this process, with its own list and without the agent. Waits for another command that uses \
-            this list. Implies --wait.
-            """)
+    @Flag(help: "Download in this process, with its own list, for which commands wait in turn. Implies --wait.")
     var noAgent = false
 
     @Option(help: "Checksum of a single file: sha256:, sha1: or md5: with hexadecimal digits. (default: none)")

@@ -16,7 +16,8 @@ struct PrecacheCommand: AsyncParsableCommand {
         abstract: "Fills the cache with thumbnails of all files in directories.",
         discussion: """
             A second run makes only the missing thumbnails. Programs find them when they request the same size; with \
-            --desktop, file managers do.
+            --desktop, file managers do. Commands that write an output for each file need --recursive for a directory. \
+            precache writes nothing but the cache, and accepts the option.
 
               vitrine precache ~/Pictures --sizes 256,1024
               vitrine precache ~/Pictures --desktop
