@@ -177,6 +177,16 @@ import VitrineDatabase
         withExtendedLifetime(writer) {}
     }
 
+    @Test func nothingIsCreatedBehindADanglingLink() throws {
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: directory.file("elsewhere"))
+        let error = #expect(throws: DatabaseError.self) { try Database(path: path) }
+        #expect(error?.reason == .cannotOpen && error?.description.contains("link") == true)
+        #expect(directory.names == ["a.sqlite"])
+        // A link to a file is followed.
+        do { _ = try Database(path: directory.file("elsewhere")) }
+        #expect(try Database(path: path).integer("SELECT 1") == 1)
+    }
+
     @Test func aDeletedLogLosesNothing() throws {
         let writer = try writer(), reader = try reader()
         for number in 1...3 { try write(number, writer) }

@@ -11,6 +11,8 @@ import VitrineDatabase
 ///
 /// - A put is **atomic**, together with the schema of the object, and committed when the call returns. With the
 ///   durability `full` it survives a power failure. Concurrent puts share commits.
+/// - A put that throws may be visible if the medium has failed during the commit, until a power failure or a later put
+///   decides. Repeat it. After a failure, the next call opens the file again, and creates it if it was deleted.
 /// - Data of an older version is migrated when it is read, and stored again in its present form.
 /// - Several stores, of this process and of others, can use one file.
 /// - A store on a **full disk** can be opened and read. Changes throw ``PersistenceError/database(_:)`` with the reason

@@ -210,6 +210,19 @@ import VitrineModels
         #expect(try store.object(Dated<TwoNumbers>.self, for: "other")?.values == [5, 5])
     }
 
+    @Test func aMigrationThatAnotherProcessFinishesComesToItsEnd() async throws {
+        try await store.transaction { batch throws(PersistenceError) in
+            for index in 0..<2500 { try batch.put(Dated<TwoNumbers>([index, 1]), for: "\(index)", in: "g") }
+        }
+        let one = try Self.store(directory), other = try Self.store(directory)
+        var events = one.migrate(Dated<TheirSum>.self, in: "g").makeAsyncIterator()
+        #expect(try await events.next() == .progress(done: 1000, total: 2500))
+        for try await _ in other.migrate(Dated<TheirSum>.self, in: "g") {}
+        var last: ObjectMigrationEvent?
+        while let event = try await events.next() { last = event }
+        #expect(last == .progress(done: 2500, total: 2500))
+    }
+
     // MARK: Changes
 
     @Test func changesAreReported() async throws {
