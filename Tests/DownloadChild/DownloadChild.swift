@@ -62,6 +62,8 @@ enum DownloadChild {
     }
 
     private static func loadWithoutDescriptors(_ url: URL) async {
+        // Dispatch ends the process if it has no descriptors for its timers, so these are made before.
+        try? await Task.sleep(for: .milliseconds(1))
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         let free = dup(0)
