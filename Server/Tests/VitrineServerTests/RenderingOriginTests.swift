@@ -209,7 +209,7 @@ import VitrineServer
             let box = StatusBox()
             try await RunningServer.run({
                 $0.allowLoopbackSources = false
-                $0.downloadTimeout = 0.3
+                $0.downloadTimeout = 60
                 change(&$0)
             }) { box.set(try await $0.get(address).status) }
             return box.value
