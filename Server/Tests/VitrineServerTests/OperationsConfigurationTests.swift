@@ -152,9 +152,9 @@ import VitrineServer
 
     @Test func switchesMayHaveAValue() throws {
         #expect(try !load(["--http2", "false"]).http2)
-        #expect(try load(["--iiif", "on", "--http2", "off"]).iiif)
-        let configuration = try load(["--allow-loopback-sources", "--iiif", "--http2=false"])
-        #expect(configuration.iiif && !configuration.http2)
+        #expect(try load(["--allow-loopback-sources", "on", "--http2", "off"]).allowLoopbackSources)
+        let configuration = try load(["--allow-loopback-sources", "--allow-private-sources", "--http2=false"])
+        #expect(configuration.allowLoopbackSources && configuration.allowPrivateSources && !configuration.http2)
     }
 
     @Test(arguments: [
