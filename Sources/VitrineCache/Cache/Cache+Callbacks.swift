@@ -66,7 +66,7 @@ extension Cache {
     public func set(
         _ value: Value, forKey key: CacheKey, format: FormatName = .original, timeToLive: Duration? = nil,
         levels: CacheLevels = .all,
-        completion: (@MainActor @Sendable (Result<Value, CacheError>) -> Void)? = nil
+        completion: (@MainActor @Sendable (Result<Value, CacheError>) -> Void)?
     ) {
         guard let completion else {
             let log = log, name = name
@@ -136,7 +136,7 @@ extension Cache {
     /// Removes a key's entry of a format, and calls `completion` on the main actor when it is gone for every later
     /// read. Memory is changed at once.
     public func remove(
-        _ key: CacheKey, format: FormatName = .original, completion: (@MainActor @Sendable () -> Void)? = nil
+        _ key: CacheKey, format: FormatName = .original, completion: (@MainActor @Sendable () -> Void)?
     ) {
         guard let completion else { return remove(key, format: format, on: .immediate) {} }
         remove(key, format: format, on: .main) { MainActor.assumeIsolated { completion() } }
@@ -162,7 +162,7 @@ extension Cache {
     /// the call. Without it, an error is logged. See ``removeAll(levels:)``.
     public func removeAll(
         levels: CacheLevels = .all,
-        completion: (@MainActor @Sendable (Result<Void, CacheError>) -> Void)? = nil
+        completion: (@MainActor @Sendable (Result<Void, CacheError>) -> Void)?
     ) {
         let log = log, name = name
         beginRemovingAll(levels) { outcome in

@@ -153,9 +153,9 @@ struct CacheChangingTests {
         }
         await started.wait()
         // In a function that cannot wait, a call without a closure is this form.
-        func setNow(_ value: String, _ key: String) { cache.set(value, forKey: CacheKey(key)) }
-        func removeNow(_ key: CacheKey) { cache.remove(key) }
-        func removeAllNow() { cache.removeAll() }
+        func setNow(_ value: String, _ key: String) { cache.set(value, forKey: CacheKey(key), completion: nil) }
+        func removeNow(_ key: CacheKey) { cache.remove(key, completion: nil) }
+        func removeAllNow() { cache.removeAll(completion: nil) }
         for number in 0..<3000 { setNow("before", "k\(number)") }
         let told = Recorder<String>(), done = Gate()
         cache.removeAll { outcome in

@@ -4,6 +4,7 @@ public import VitrineCore
 public struct PixelSize: Hashable, Sendable {
     public var width: Int, height: Int
     public init(width: Int, height: Int) { (self.width, self.height) = (width, height) }
+    package static func pixels(_ points: Double, scale: Double) -> Double { points * scale }
 }
 
 public enum Orientation: Int, Sendable {

@@ -35,6 +35,7 @@ public final class ImagePipeline: Sendable {
     public static let shared = ImagePipeline()
     public func start(_ task: ImageTask) {}
     public func cachedImage(for request: ImageRequest) -> Image? { nil }
+    package func rememberedImage(for request: ImageRequest) -> Image? { nil }
     package func cachedImage(for request: ImageRequest, _ identity: ImageRequest.ViewIdentity?) -> Image? { nil }
     package func availableAnimation(for request: ImageRequest) async -> AnimatedImage? { nil }
     package func mayBeAnimated(_ request: ImageRequest) -> Bool { false }
