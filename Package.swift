@@ -216,10 +216,10 @@ let package = Package(
                 .linkedLibrary("glib-2.0"),
             ]),
         .target(
-            name: "CVitrineJP2", dependencies: system("OpenJPEG"), cSettings: fastC,
+            name: "CVitrineJP2", dependencies: system("OpenJPEG") + ["CVitrinePixels"], cSettings: fastC,
             linkerSettings: [.linkedLibrary("openjp2")]),
         .target(
-            name: "CVitrineTIFF", dependencies: system("TIFF"), cSettings: fastC,
+            name: "CVitrineTIFF", dependencies: system("TIFF") + ["CVitrinePixels"], cSettings: fastC,
             linkerSettings: [.linkedLibrary("tiff")]),
         .target(
             name: "CVitrineJXL", dependencies: system("JXL"), cSettings: fastC,

@@ -1,4 +1,5 @@
 #include "cjp2.h"
+#include "cpixels.h"
 
 #if __has_include(<openjpeg.h>)
 #include <openjpeg.h>
@@ -289,54 +290,30 @@ static void convert(samples *s, int y, uint8_t *to) {
     }
 }
 
-// Averages blocks of `factor` by `factor` samples, with colours weighted by alpha. Those at the right and bottom edge
-// count though they are only partly covered.
+// The means of blocks of `factor` by `factor` samples.
 static cjp2_status reduce(samples *s, cjp2_picture *out, int factor) {
-    out->width = (int32_t)ceil_div(s->width, factor);
-    out->height = (int32_t)ceil_div(s->height, factor);
-    out->channels = s->channels;
-    out->count = (size_t)out->width * (size_t)out->height * (size_t)s->channels;
-    out->pixels = calloc(out->count, 1);
+    bool weighs = factor > 1 && out->alpha == CJP2_STRAIGHT;
+    cpixels_means means;
+    bool is_started = cpixels_means_start(
+        &means, (uint32_t)s->width, (uint32_t)s->height, (uint32_t)factor, s->channels, weighs);
     uint8_t *row = calloc((size_t)s->width, (size_t)s->channels);
-    uint64_t *sums = calloc((size_t)out->width, (size_t)s->channels * sizeof *sums);
-    if (!out->pixels || !row || !sums) {
-        free(row);
-        free(sums);
-        cjp2_free(out->pixels);
-        out->pixels = NULL;
+    is_started = is_started && row;
+    for (int y = 0; is_started && y < s->height; y++) {
+        convert(s, y, row);
+        cpixels_means_add(&means, row);
+    }
+    cpixels_means_finish(&means);
+    free(row);
+    if (!is_started) {
+        cjp2_free(means.pixels);
         return CJP2_MEMORY;
     }
-    bool weighs = factor > 1 && out->alpha == CJP2_STRAIGHT;
-    size_t length = (size_t)out->width * (size_t)s->channels;
-    for (int y = 0; y < out->height; y++) {
-        if (factor == 1) {
-            convert(s, y, out->pixels + (size_t)y * length);
-            continue;
-        }
-        int first = y * factor, last = first + factor < s->height ? first + factor : s->height;
-        memset(sums, 0, length * sizeof *sums);
-        for (int line = first; line < last; line++) {
-            convert(s, line, row);
-            for (int x = 0; x < s->width; x++) {
-                const uint8_t *from = row + (size_t)x * (size_t)s->channels;
-                uint64_t *to = sums + (size_t)(x / factor) * (size_t)s->channels;
-                uint64_t weight = weighs ? from[s->count] : 255;
-                for (int i = 0; i < s->count; i++) to[i] += from[i] * weight;
-                if (s->channels > s->count) to[s->count] += from[s->count] * (uint64_t)255;
-            }
-        }
-        for (int x = 0; x < out->width; x++) {
-            int across = (x + 1) * factor <= s->width ? factor : s->width - x * factor;
-            uint64_t area = (uint64_t)across * (uint64_t)(last - first) * 255;
-            for (int i = 0; i < s->channels; i++) {
-                size_t at = (size_t)x * (size_t)s->channels + (size_t)i;
-                out->pixels[(size_t)y * length + at] = (uint8_t)((sums[at] + area / 2) / area);
-            }
-        }
-    }
+    out->pixels = means.pixels;
+    out->count = means.count;
+    out->width = (int32_t)means.columns;
+    out->height = (int32_t)means.rows;
+    out->channels = s->channels;
     if (weighs) out->alpha = CJP2_PREMULTIPLIED;
-    free(row);
-    free(sums);
     return CJP2_OK;
 }
 

@@ -1,3 +1,4 @@
+#include "cpixels.h"
 #include "ctiff.h"
 
 #if !__has_include(<tiffio.h>)
@@ -148,69 +149,26 @@ static void lab_to_rgb(double l, double a, double b, uint8_t *to) {
 
 // MARK: Reduction
 
-// Averages of blocks of rows as they come, with colours weighted by alpha. Blocks at the right and bottom edge count
-// though they are only partly covered.
-typedef struct {
-    ctiff_picture *out;
-    uint64_t *sums;
-    uint32_t width, height, next;
-    int factor, colors;
-    bool weighs;
-} reducer;
-
 static int factor_for(uint32_t width, uint32_t height, const ctiff_request *q) {
     if (q->width <= 0 || q->height <= 0) return 1;
     double f = fmin((double)width / (double)q->width, (double)height / (double)q->height) / MARGIN;
     return f < 2 ? 1 : (int)fmin(f, 1 << 20);
 }
 
-static bool start(reducer *r, const page *p, const ctiff_request *q, ctiff_picture *out, int colors) {
-    *r = (reducer){.out = out, .width = p->width, .height = p->height, .colors = colors};
-    r->factor = factor_for(p->width, p->height, q);
-    uint32_t f = (uint32_t)r->factor;
-    out->width = (int32_t)((p->width - 1) / f + 1);
-    out->height = (int32_t)((p->height - 1) / f + 1);
+// The means of blocks become the pixels of `out`, whose meaning of alpha is set before.
+static bool start(cpixels_means *means, const page *p, const ctiff_request *q, ctiff_picture *out, int colors) {
+    int factor = factor_for(p->width, p->height, q);
+    bool weighs = factor > 1 && out->alpha == CTIFF_STRAIGHT;
     out->channels = colors + (out->alpha != CTIFF_OPAQUE);
-    out->extent_width = (double)p->width / f;
-    out->extent_height = (double)p->height / f;
-    out->count = (size_t)out->width * (size_t)out->height * (size_t)out->channels;
-    out->pixels = calloc(out->count, 1);
-    r->sums = calloc((size_t)out->width * (size_t)out->channels, sizeof *r->sums);
-    r->weighs = r->factor > 1 && out->alpha == CTIFF_STRAIGHT;
-    return out->pixels && r->sums;
-}
-
-static void add(reducer *r, const uint8_t *row) {
-    ctiff_picture *out = r->out;
-    size_t channels = (size_t)out->channels, length = (size_t)out->width * channels;
-    uint32_t f = (uint32_t)r->factor, y = r->next++;
-    uint8_t *to = out->pixels + (size_t)(y / f) * length;
-    if (f == 1) {
-        memcpy(to, row, length);
-        return;
-    }
-    for (uint32_t x = 0; x < r->width; x++) {
-        const uint8_t *from = row + (size_t)x * channels;
-        uint64_t *sum = r->sums + (size_t)(x / f) * channels;
-        uint64_t weight = r->weighs ? from[r->colors] : 255;
-        for (int i = 0; i < r->colors; i++) sum[i] += from[i] * weight;
-        if (out->channels > r->colors) sum[r->colors] += from[r->colors] * (uint64_t)255;
-    }
-    if ((y + 1) % f && y + 1 < r->height) return;
-    for (uint32_t x = 0; x < (uint32_t)out->width; x++) {
-        uint32_t across = (x + 1) * f <= r->width ? f : r->width - x * f;
-        uint64_t area = (uint64_t)across * (y % f + 1) * 255;
-        for (size_t i = 0; i < channels; i++) {
-            size_t at = (size_t)x * channels + i;
-            to[at] = (uint8_t)((r->sums[at] + area / 2) / area);
-        }
-    }
-    memset(r->sums, 0, length * sizeof *r->sums);
-}
-
-static void finish(reducer *r) {
-    if (r->weighs) r->out->alpha = CTIFF_PREMULTIPLIED;
-    free(r->sums);
+    bool is_started = cpixels_means_start(means, p->width, p->height, (uint32_t)factor, out->channels, weighs);
+    out->pixels = means->pixels;
+    out->count = means->count;
+    out->width = (int32_t)means->columns;
+    out->height = (int32_t)means->rows;
+    out->extent_width = (double)p->width / factor;
+    out->extent_height = (double)p->height / factor;
+    if (weighs) out->alpha = CTIFF_PREMULTIPLIED;
+    return is_started;
 }
 
 // MARK: Samples as they are in the file
@@ -353,10 +311,10 @@ static ctiff_status decode_samples(
     out->is_srgb = own.is_cielab;
     band b;
     if (!open_band(tiff, &own, q, out, &b)) return out->actual ? CTIFF_MEMORY : failed(in, error, size, NULL);
-    reducer r;
+    cpixels_means means;
     ctiff_status status = CTIFF_OK;
     uint8_t *row = calloc(own.width, 5);
-    if (!start(&r, &own, q, out, own.colors) || !row) status = CTIFF_MEMORY;
+    if (!start(&means, &own, q, out, own.colors) || !row) status = CTIFF_MEMORY;
     for (uint32_t y = 0; !status && y < own.height; y++) {
         if ((y == 0 || y - b.first >= b.rows) && !read_band(tiff, &own, &b, y)) {
             if (!q->allow_partial) status = failed(in, error, size, NULL);
@@ -364,9 +322,9 @@ static ctiff_status decode_samples(
         }
         if (status) break;
         convert_row(&own, &b, y, row);
-        add(&r, row);
+        cpixels_means_add(&means, row);
     }
-    finish(&r);
+    cpixels_means_finish(&means);
     free(row);
     free(b.bytes);
     return status;
@@ -395,9 +353,9 @@ static ctiff_status decode_rgba(
     out->alpha = p->alpha >= 0 && image.alpha ? CTIFF_PREMULTIPLIED : CTIFF_OPAQUE;
     uint32_t *raster = calloc((size_t)p->width, (size_t)p->height * 4);
     uint8_t *row = calloc(p->width, 4);
-    reducer r;
+    cpixels_means means;
     ctiff_status status = CTIFF_OK;
-    if (!start(&r, p, q, out, 3) || !raster || !row) status = CTIFF_MEMORY;
+    if (!start(&means, p, q, out, 3) || !raster || !row) status = CTIFF_MEMORY;
     if (!status && (!TIFFRGBAImageGet(&image, raster, p->width, p->height) || message[0])) {
         if (!q->allow_partial) status = failed(in, error, size, NULL);
         out->is_partial = true;
@@ -411,9 +369,9 @@ static ctiff_status decode_rgba(
             to[2] = (uint8_t)TIFFGetB(pixel);
             if (out->channels == 4) to[3] = (uint8_t)TIFFGetA(pixel);
         }
-        add(&r, row);
+        cpixels_means_add(&means, row);
     }
-    finish(&r);
+    cpixels_means_finish(&means);
     free(row);
     free(raster);
     TIFFRGBAImageEnd(&image);

@@ -1,4 +1,4 @@
-// Loops of the resampler and of the JPEG decoder for the processor's vectors. The same result on every processor.
+// Loops of the resampler and of decoders for the processor's vectors. The same result on every processor.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +22,27 @@ void cpixels_store_lines(const uint8_t *columns, size_t samples, uint8_t *target
 // Four rows of four samples by the 4 x 4 lowest coefficients of a block, each times its step, column after column.
 // A sample is the level less 128, in 1/256, limited to 16 bits. The rows are `bytes_per_row` apart.
 void cpixels_transform_half(const int16_t block[16], void *rows, ptrdiff_t bytes_per_row);
+
+// Averages blocks of `factor` by `factor` pixels of rows as they come. Those at the right and bottom edge count though
+// they are only partly covered.
+typedef struct {
+  uint8_t *pixels; // the means, rows without gaps; give back with free()
+  size_t count;
+  uint32_t columns, rows; // of the means
+  // Of the functions below.
+  uint64_t *sums;
+  uint32_t width, height, factor, next;
+  size_t channels, colors;
+} cpixels_means;
+
+// For a picture with pixels. With `is_weighted`, the last channel is alpha, by which the colours are multiplied. Zero if
+// there is no memory.
+int cpixels_means_start(cpixels_means *, uint32_t width, uint32_t height, uint32_t factor, int channels,
+                        int is_weighted);
+// The next of `height` rows.
+void cpixels_means_add(cpixels_means *, const uint8_t *row);
+// Gives back everything but the means.
+void cpixels_means_finish(cpixels_means *);
 
 // Predicts a square block of HEVC from the samples beside it (ITU-T H.265 §8.4.4.2).
 //
