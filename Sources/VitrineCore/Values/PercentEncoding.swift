@@ -1,4 +1,4 @@
-/// Decodes percent-encoding (RFC 3986, section 2.1).
+/// Percent-encoding, such as `%41` for `A` (RFC 3986, section 2.1).
 package enum PercentEncoding {
     /// Returns the bytes that a text stands for. Escapes that are not complete stay as they are.
     package static func decoded(_ text: some Sequence<UInt8>) -> [UInt8] { parts(of: text).bytes }
@@ -17,7 +17,9 @@ package enum PercentEncoding {
         var index = 0
         while index < text.count {
             if text[index] == UInt8(ascii: "%") {
-                if index + 2 < text.count, let high = digit(text[index + 1]), let low = digit(text[index + 2]) {
+                if index + 2 < text.count, let high = Hexadecimal.value(of: text[index + 1]),
+                    let low = Hexadecimal.value(of: text[index + 2])
+                {
                     bytes.append(high << 4 | low)
                     index += 3
                     continue
@@ -30,12 +32,21 @@ package enum PercentEncoding {
         return (bytes, isValid)
     }
 
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case 0x30...0x39: byte - 0x30
-        case 0x41...0x46: byte - 0x41 + 10
-        case 0x61...0x66: byte - 0x61 + 10
-        default: nil
+    /// Encodes the bytes that a URL cannot contain and leaves all others unchanged.
+    package static func encodeForbidden(_ text: String) -> String {
+        let isForbidden: (UInt8) -> Bool = { byte in
+            byte <= 0x20 || byte >= 0x7F || "\"<>\\^`{|}".utf8.contains(byte)
         }
+        guard text.utf8.contains(where: isForbidden) else { return text }
+        let digits = Array("0123456789ABCDEF".utf8)
+        var result: [UInt8] = []
+        for byte in text.utf8 {
+            if isForbidden(byte) {
+                result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            } else {
+                result.append(byte)
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
     }
 }

@@ -1,3 +1,5 @@
+import VitrineCore
+
 /// Reads the chunks of PNG and APNG, hopping over pixel data.
 ///
 /// Source: PNG specification, third edition, §5.3 (chunks), §11.2.1 (IHDR), §11.3 (ancillary chunks). Chunks behind the
@@ -167,14 +169,8 @@ private enum PNGRawProfile {
         bytes.reserveCapacity(count)
         var high: UInt8?
         for letter in lines[2] where bytes.count < count {
-            let digit: UInt8
-            switch letter {
-            case 0x30...0x39: digit = letter - 0x30
-            case 0x61...0x66: digit = letter - 0x57
-            case 0x41...0x46: digit = letter - 0x37
-            case _ where SVGPrologue.isSpace(letter): continue
-            default: return nil
-            }
+            if SVGPrologue.isSpace(letter) { continue }
+            guard let digit = Hexadecimal.value(of: letter) else { return nil }
             if let first = high {
                 bytes.append(first << 4 | digit)
                 high = nil

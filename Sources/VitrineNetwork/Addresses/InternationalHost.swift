@@ -1,3 +1,5 @@
+import VitrineCore
+
 /// Converts host names with letters outside ASCII to the form that is sent (RFC 5891, RFC 3492).
 ///
 /// Accepts only unambiguous characters: letters, marks and digits that Unicode's compatibility folding does not change,
@@ -5,7 +7,9 @@
 /// forge names; they have to be written as `xn--`.
 enum InternationalHost {
     static func ascii(percentEncoded bytes: Slice<UnsafeBufferPointer<UInt8>>) throws(SourceURLProblem) -> String {
-        guard let decoded = PercentEncoding.decode(bytes), let name = String(validating: decoded, as: UTF8.self) else {
+        guard let decoded = PercentEncoding.validated(bytes),
+            let name = String(validating: decoded, as: UTF8.self)
+        else {
             throw .malformed("the host name is not UTF-8")
         }
         return try ascii(name)

@@ -264,7 +264,7 @@ public final class NetworkLoader: Sendable {
         var request = request
         request.headers = fields(of: request)
         if let credentials = url.credentials, !request.headers.contains("Authorization") {
-            guard let bytes = PercentEncoding.decode(credentials.utf8) else {
+            guard let bytes = PercentEncoding.validated(credentials.utf8) else {
                 throw .invalidURL(url: url.text, reason: "its user name or password is not percent-encoded correctly")
             }
             request.headers.append("Authorization", "Basic " + Data(bytes).base64EncodedString())

@@ -64,7 +64,7 @@ package struct FileLoader: HTTPTransport {
         guard host.isEmpty || host.lowercased() == "localhost" else {
             throw .invalidURL(url: text, reason: "the file is on another host")
         }
-        guard let bytes = PercentEncoding.decode(url.path(percentEncoded: true).utf8), !bytes.contains(0),
+        guard let bytes = PercentEncoding.validated(url.path(percentEncoded: true).utf8), !bytes.contains(0),
             bytes.first == UInt8(ascii: "/")
         else { throw .invalidURL(url: text, reason: "it has no absolute path") }
         // A URL made from text contains UTF-8; others contain the bytes of the file's name.
@@ -177,7 +177,7 @@ package struct InlineDataLoader: HTTPTransport {
         if isBase64 { parameters.removeLast() }
         let data = text.utf8[text.utf8.index(after: comma)..<fragment]
         guard data.count / 4 * 3 <= request.maximumBodySize.bytes || !isBase64,
-            var bytes = PercentEncoding.decode(data)
+            var bytes = PercentEncoding.validated(data)
         else { throw .invalidURL(url: shown, reason: "its data are too long or not encoded correctly") }
         if isBase64 {
             guard let decoded = Self.decodedBase64(bytes) else {

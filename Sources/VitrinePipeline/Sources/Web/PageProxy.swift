@@ -230,7 +230,7 @@ struct UpstreamProxy: Sendable, Hashable {
         // Without a port, curl(1) uses 1080.
         let hasPort = authority[(host ?? authority.startIndex)...].contains(UInt8(ascii: ":"))
         self.site = hasPort ? site : (try? SourceURL("http://\(site.host.text):1080/")) ?? site
-        authorization = site.credentials.flatMap { PercentEncoding.decode($0.utf8) }.map {
+        authorization = site.credentials.flatMap { PercentEncoding.validated($0.utf8) }.map {
             "Basic " + Data($0).base64EncodedString()
         }
     }
