@@ -499,12 +499,12 @@ extension Database.Options {
 }
 
 /// The file at a path.
-private enum FileState: Equatable {
+package enum FileState: Equatable {
     case file(InodeIdentity), missing
     /// The system cannot tell now.
     case unknown
 
-    init(path: String) {
+    package init(path: String) {
         if let identity = InodeIdentity(path: path) {
             self = .file(identity)
         } else {
@@ -513,6 +513,17 @@ private enum FileState: Equatable {
     }
 
     var identity: InodeIdentity? { if case .file(let identity) = self { identity } else { nil } }
+
+    /// Whether this is another file than the one that was opened, or none. False if the system cannot tell.
+    ///
+    /// - Parameter opened: The file that was opened; nil if it could not be asked.
+    package func isLoss(of opened: InodeIdentity?) -> Bool {
+        switch self {
+        case .file(let found): found != opened
+        case .missing: true
+        case .unknown: false
+        }
+    }
 }
 
 /// The identity of a file, independent of its name: its inode number and device.

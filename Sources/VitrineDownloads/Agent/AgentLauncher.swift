@@ -1,5 +1,6 @@
 import CVitrineDownloads
 import VitrineCore
+import VitrineDatabase
 
 #if canImport(Glibc)
 import Glibc

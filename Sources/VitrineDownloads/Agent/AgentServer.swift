@@ -129,11 +129,7 @@ package enum AgentProcess {
     private static func waitForLoss(of socket: InodeIdentity?, at path: String) async {
         while true {
             do { try await Task.sleep(for: .seconds(1)) } catch { return }
-            if let found = InodeIdentity(path: path) {
-                if found != socket { return }
-            } else if errno == ENOENT || errno == ENOTDIR {
-                return
-            }
+            if FileState(path: path).isLoss(of: socket) { return }
         }
     }
 

@@ -6,6 +6,7 @@ import Musl
 import Darwin
 #endif
 import VitrineCore
+import VitrineDatabase
 
 /// Shows other processes that this one uses a file, by a shared lock on another file (flock(2)).
 ///
@@ -32,13 +33,8 @@ final class FilePresence: Sendable {
     ///
     /// - Returns: nil if a process uses it.
     static func whileAlone<Result>(at path: String, _ body: () throws -> Result?) throws -> Result? {
-        let descriptor = try FileDescriptor(opening: path, flags: O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
-        guard flock(descriptor.number, LOCK_EX | LOCK_NB) == 0 else {
-            let code = errno
-            guard code == EWOULDBLOCK else { throw FileError(operation: "flock", path: path, code: code) }
-            return nil
-        }
-        defer { flock(descriptor.number, LOCK_UN) }
+        guard let lock = try FileLock(path: path) else { return nil }
+        defer { lock.release() }
         return try body()
     }
 }

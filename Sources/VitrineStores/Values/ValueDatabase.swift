@@ -79,9 +79,8 @@ struct ValueDatabase {
             try database.execute(ValueTable.schema)
             return false
         } catch {
-            if error.reason == .corrupt { return true }
-            // Whoever opens it now meets the same error, and may have a way around it.
-            return false
+            // Whoever opens it now meets any other error, too, and may have a way around it.
+            return error.reason == .corrupt
         }
     }
 

@@ -3,14 +3,6 @@ import VitrineCache
 import VitrineCore
 import VitrineDatabase
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
-
 /// The state of a ``KeyValueStore`` in one directory: its file, the queued writes and the values in memory.
 ///
 /// Writes are ordered by locking `state`: each enters the state and the queue of the writer in one step. A value in
@@ -92,10 +84,7 @@ final class ValueSession: Sendable {
             state.lastCheck = now
             return true
         }
-        guard isDue else { return false }
-        if let found = InodeIdentity(path: path) { return found != identity }
-        // Any other error says nothing about the file.
-        return errno == ENOENT || errno == ENOTDIR
+        return isDue && FileState(path: path).isLoss(of: identity)
     }
 
     /// The keys of the values in memory.

@@ -1,4 +1,4 @@
-import VitrineCore
+package import VitrineCore
 
 #if canImport(Glibc)
 import Glibc
@@ -12,14 +12,14 @@ import Darwin
 ///
 /// A child has all descriptors of this process between fork and exec. The lock is therefore released before its
 /// descriptor is closed, and not by closing it.
-final class FileLock: Sendable {
+package final class FileLock: Sendable {
     private let descriptor: FileDescriptor
     private let path: String
 
     /// Takes the lock, creating the file if it is missing.
     ///
     /// - Returns: nil if the lock is taken.
-    init?(path: String) throws(FileError) {
+    package init?(path: String) throws(FileError) {
         let descriptor = try FileDescriptor(opening: path, flags: O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
         guard flock(descriptor.number, LOCK_EX | LOCK_NB) == 0 else {
             if errno == EWOULDBLOCK { return nil }
@@ -30,15 +30,13 @@ final class FileLock: Sendable {
     }
 
     /// Whether the file is still at its path, so that others respect the lock. True if the system cannot tell.
-    var isCurrent: Bool {
-        var mine = stat(), theirs = stat()
-        guard fstat(descriptor.number, &mine) == 0 else { return true }
-        guard stat(path, &theirs) == 0 else { return errno != ENOENT && errno != ENOTDIR }
-        return mine.st_ino == theirs.st_ino && mine.st_dev == theirs.st_dev
+    package var isCurrent: Bool {
+        guard let status = try? descriptor.status() else { return true }
+        return !FileState(path: path).isLoss(of: InodeIdentity(status))
     }
 
     deinit { release() }
 
     /// Releases the lock at once.
-    func release() { flock(descriptor.number, LOCK_UN) }
+    package func release() { flock(descriptor.number, LOCK_UN) }
 }
