@@ -25,7 +25,9 @@ struct RawDeveloper: DocumentRendering {
             craw_develop($0.baseAddress, $0.count, isHalf, Int64(Self.maximumPixels(request.limits)), &picture)
         }
         if let error = Self.error(status, source.name, request.limits) { throw error }
-        guard let pixels = picture.pixels else { throw .corrupt(input: source.name, reason: "its samples cannot be developed") }
+        guard let pixels = picture.pixels else {
+            throw .corrupt(input: source.name, reason: "its samples cannot be developed")
+        }
         let storage = PixelStorage(
             adopting: UnsafeMutableRawBufferPointer(start: pixels, count: picture.count)
         ) { craw_free($0.baseAddress) }
@@ -53,7 +55,8 @@ struct RawDeveloper: DocumentRendering {
     private static func error(_ status: craw_status, _ name: String, _ limits: ImageLimits) -> ImageError? {
         switch status {
         case CRAW_OK: nil
-        case CRAW_ABSENT: .unsupported(input: name, reason: "no preview, and developing needs LibRaw, which is not installed")
+        case CRAW_ABSENT:
+            .unsupported(input: name, reason: "no preview, and developing needs LibRaw, which is not installed")
         case CRAW_UNSUPPORTED: .unsupported(input: name, reason: "no preview, and its camera is unknown")
         case CRAW_TRUNCATED: .truncated(input: name)
         case CRAW_PIXELS:

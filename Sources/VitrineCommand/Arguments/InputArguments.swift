@@ -128,7 +128,7 @@ struct PartOptions: ParsableArguments {
 }
 
 /// The options for decoding in helper processes and for the limits of it, for all commands that decode.
-struct IsolationOption: ParsableArguments {
+struct DecoderOptions: ParsableArguments {
     @Flag(help: "Decode all formats in sandboxed helper processes, not only the less trusted ones.")
     var isolate = false
 

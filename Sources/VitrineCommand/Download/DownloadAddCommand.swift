@@ -20,7 +20,8 @@ struct DownloadAddCommand: AsyncParsableCommand {
         abstract: "Adds addresses to the list of downloads.",
         discussion: """
             A download that is on the list already is not added again, so that repeating the command resumes it. An \
-            address with another checksum, file or other options is a second download. With --wait, finished downloads are removed from the list.
+            address with another checksum, file or other options is a second download. With --wait, finished downloads \
+            are removed from the list.
             """)
 
     @Argument(help: ArgumentHelp("Addresses: http or https.", valueName: "url"))

@@ -52,7 +52,7 @@ struct FetchCommand: AsyncParsableCommand {
     @Flag(help: "Neither read nor fill the cache.")
     var noCache = false
 
-    @OptionGroup var isolation: IsolationOption
+    @OptionGroup var decoder: DecoderOptions
     @OptionGroup var progress: ProgressOption
 
     @Flag(help: "Print one JSON object per address instead of text.")

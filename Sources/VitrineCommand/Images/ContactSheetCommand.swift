@@ -42,7 +42,7 @@ struct ContactSheetCommand: AsyncParsableCommand {
     @OptionGroup(title: "Pages, films, web pages") var parts: PartOptions
     @OptionGroup(title: "Pages, films, web pages") var web: WebPageOptions
     @OptionGroup var caches: CacheOptions
-    @OptionGroup var isolation: IsolationOption
+    @OptionGroup var decoder: DecoderOptions
     @OptionGroup var progress: ProgressOption
 
     func validate() throws {

@@ -26,7 +26,7 @@ struct InspectCommand: AsyncParsableCommand {
     @Option(help: "Password of encrypted PDFs. Other users can see it in process lists. (default: none)")
     var password: String?
 
-    @OptionGroup var isolation: IsolationOption
+    @OptionGroup var decoder: DecoderOptions
 
     @Flag(name: [.short, .long], help: "Show no progress bar.")
     var quiet = false
@@ -65,7 +65,8 @@ private struct InspectReport: Sendable, Encodable {
         do {
             let input = try InputArgument.read(word)
             switch try FileKind(of: input, readsText: true) {
-            case .pdf?: document = try PDFDocument(input, password: password).info(pages: 1...1, limits: CommandLimits.current)
+            case .pdf?:
+                document = try PDFDocument(input, password: password).info(pages: 1...1, limits: CommandLimits.current)
             case .media?:
                 film = try VideoFrameSource(input, at: .poster).info(limits: CommandLimits.current)
             case .font?: drawn = "font"

@@ -42,7 +42,7 @@ struct PrecacheCommand: AsyncParsableCommand {
     @Option(help: "Directory of the caches. (default: vitrine in the user's cache directory)", completion: .directory)
     var root: String?
 
-    @OptionGroup var isolation: IsolationOption
+    @OptionGroup var decoder: DecoderOptions
     @OptionGroup var progress: ProgressOption
 
     @Flag(help: "Print the totals as a JSON object instead of text.")
@@ -213,9 +213,9 @@ private struct PrecacheJob: Sendable {
                 return result
             }
             guard !desktop.hasFailed(path) else {
+                let location = desktop.failureLocation(of: path)
                 result.error = InputFailure(
-                    name: item.name,
-                    reason: "it failed before and has not changed; remove \(desktop.failureLocation(of: path)) to try again")
+                    name: item.name, reason: "it failed before and has not changed; remove \(location) to try again")
                 return result
             }
             let missing = sizes.filter { !desktop.hasThumbnail(of: path, size: $0) }

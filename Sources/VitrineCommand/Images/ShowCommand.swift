@@ -56,7 +56,7 @@ struct ShowCommand: AsyncParsableCommand {
     var time: TimeArgument?
 
     @OptionGroup var web: WebPageOptions
-    @OptionGroup var isolation: IsolationOption
+    @OptionGroup var decoder: DecoderOptions
 
     func validate() throws {
         guard page ?? 1 >= 1 else { throw ValidationError("--page is a number from 1") }

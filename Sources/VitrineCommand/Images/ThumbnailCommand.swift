@@ -90,7 +90,7 @@ struct ThumbnailCommand: AsyncParsableCommand {
     var recursive = false
 
     @OptionGroup var caches: CacheOptions
-    @OptionGroup var isolation: IsolationOption
+    @OptionGroup var decoder: DecoderOptions
     @OptionGroup var progress: ProgressOption
 
     @Flag(help: "Print one JSON object per output instead of text.")

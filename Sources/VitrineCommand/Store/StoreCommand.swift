@@ -36,7 +36,7 @@ struct StoreSelection: ParsableArguments {
     @Flag(help: "Use a store of any files, without thumbnails, instead of an image store.")
     var files = false
 
-    @OptionGroup var isolation: IsolationOption
+    @OptionGroup var decoder: DecoderOptions
 
     func validate() throws {
         guard [root != nil, documents, caches].filter({ $0 }).count <= 1 else {

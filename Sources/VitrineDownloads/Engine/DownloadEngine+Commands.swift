@@ -127,7 +127,8 @@ extension DownloadRecord {
     fileprivate func serves(_ other: DownloadRequest) -> Bool {
         request.url == other.url && request.headers == other.headers
             && (other.directory == nil || other.directory == directory)
-            && (other.name == nil || other.name == request.name || FilePath.join(directory, other.name ?? "") == status.path)
+            && (other.name == nil || other.name == request.name
+                || FilePath.join(directory, other.name ?? "") == status.path)
             && (other.checksum == nil || other.checksum == request.checksum)
             && (other.expectedSize == nil || other.expectedSize == request.expectedSize)
             && (other.maximumRate == nil || other.maximumRate == request.maximumRate)

@@ -12,6 +12,19 @@ package struct EmbeddedPicture: Sendable {
         case base64(ArraySlice<UInt8>)
         /// A page of a comic in an archive that the worker opens, counted from 0.
         case archived(page: Int)
+
+        /// The bytes that are not in the file as they are; nil for those that are, and where they cannot be made.
+        fileprivate func bytes(of reader: ByteReader, _ limits: ImageLimits) -> [UInt8]? {
+            switch self {
+            case .range: nil
+            case .bytes(let bytes): bytes
+            case .deflated(let compressed, let count):
+                try? ZipArchive.inflate(
+                    compressed, reader.source, wrapper: .raw, claimed: count, maximum: ZipArchive.maximumPicture)
+            case .base64(let text): Base64Text.decode(text)
+            case .archived(let page): try? ComicArchivePictures.page(page, of: reader.source, limits)
+            }
+        }
     }
 
     package var content: Content
@@ -119,34 +132,14 @@ struct HeldPicture {
 
     /// - Returns: nil when its bytes lie outside the file, or are no picture of an image format.
     init?(_ picture: EmbeddedPicture, in reader: ByteReader, _ limits: ImageLimits) {
-        switch picture.content {
-        case .range(let range):
+        if case .range(let range) = picture.content {
             guard !range.isEmpty, range.lowerBound >= 0, range.upperBound <= reader.count,
                 range != 0..<reader.count
             else { return nil }
             source = ByteSource(range, of: reader.source)
             self.range = range
-        case .bytes(let bytes):
-            guard !bytes.isEmpty else { return nil }
-            source = ByteSource(bytes: bytes, name: reader.name)
-            range = nil
-        case .deflated(let compressed, let count):
-            guard
-                let bytes = try? ZipArchive.inflate(
-                    compressed, reader.source, wrapper: .raw, claimed: count, maximum: ZipArchive.maximumPicture),
-                !bytes.isEmpty
-            else { return nil }
-            source = ByteSource(bytes: bytes, name: reader.name)
-            range = nil
-        case .base64(let text):
-            let bytes = Base64Text.decode(text)
-            guard !bytes.isEmpty else { return nil }
-            source = ByteSource(bytes: bytes, name: reader.name)
-            range = nil
-        case .archived(let page):
-            guard let bytes = try? ComicArchivePictures.page(page, of: reader.source, limits), !bytes.isEmpty else {
-                return nil
-            }
+        } else {
+            guard let bytes = picture.content.bytes(of: reader, limits), !bytes.isEmpty else { return nil }
             source = ByteSource(bytes: bytes, name: reader.name)
             range = nil
         }
@@ -173,7 +166,8 @@ struct HeldPicture {
         var found = try ImageFormat.detectBySignature(reader)
         if found == nil, try SVGPrologue.isSVG(reader) { found = .svg }
         guard let format = found, format.canBeHeld, let headerReader = format.headerReader else {
-            throw .unsupported(input: source.name, reason: "an embedded picture of an unknown format") }
+            throw .unsupported(input: source.name, reason: "an embedded picture of an unknown format")
+        }
         let header = try headerReader.read(reader, limits)
         guard !header.info.storedSize.isEmpty else { throw reader.corrupt("a side of zero pixels") }
         return header
