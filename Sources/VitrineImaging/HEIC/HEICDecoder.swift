@@ -31,8 +31,8 @@ package struct HEICDecoder: ImageDecoding {
 
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         guard request.page == 0 else { throw Self.refusal(source, "a later picture") }
-        let source = ByteSource(source, polling: request.cancellation)
         do throws(ImageError) {
+            let source = ByteSource(source, polling: request.cancellation)
             let container = try HEIFContainer(ByteReader(source))
             let tiles = try HEICTiles(container, limits: request.limits)
             guard tiles.shown.size == request.info.storedSize else { throw Self.refusal(source, "another size") }
@@ -45,8 +45,6 @@ package struct HEICDecoder: ImageDecoding {
             let margin = Self.margin * request.blockSide(for: tiles.shown.size)
             return try decode(tiles, tiles.area(for: request.region, margin: margin), source, request)
         } catch {
-            // A container whose boxes could not be read in time looks like one without them.
-            try source.poll()
             switch error {
             case .cancelled, .timedOut: throw error
             default: throw Self.refusal(source, error.reason)

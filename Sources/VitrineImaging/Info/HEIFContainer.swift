@@ -42,6 +42,8 @@ package struct HEIFContainer {
         let top = ISOBox.children(reader, in: 0..<reader.count)
         movie = top["moov"]
         guard let meta = top["meta"]?.fullPayload else {
+            // Boxes that could not be read in time look like none.
+            try reader.source.poll()
             guard movie != nil else { throw .truncated(input: reader.name) }
             return
         }
