@@ -1,6 +1,7 @@
 #if os(Linux)
 import Foundation
 import Glibc
+import ServerTestSupport
 import Testing
 import VitrineImaging
 import VitrineServer
@@ -299,6 +300,8 @@ final class GalleryRoot: Sendable {
     @Test func originalsAreSentInPartsAndConfined() async throws {
         let root = try GalleryRoot()
         for name in ["lake.mp4", "vitrine.svg"] { try root.copy(name, to: name) }
+        let drawn = try ChildProcess.run("/bin/gzip", ["-nc", root.path + "/vitrine.svg"]).output
+        try Data(drawn).write(to: URL(filePath: root.path + "/packed.svgz"))
         let lake = try Samples.bytes("lake.mp4")
         try await Self.run(root) { program in
             let whole = try await program.ask("/gallery/original/lake.mp4")
@@ -315,7 +318,12 @@ final class GalleryRoot: Sendable {
             // A picture with scripts is a document to a browser.
             let drawing = try await program.ask("/gallery/original/vitrine.svg")
             #expect(drawing["content-security-policy"]?.contains("sandbox") == true)
-            #expect(drawing["x-content-type-options"] == "nosniff")
+            #expect(drawing["x-content-type-options"] == "nosniff" && drawing["content-encoding"] == nil)
+            let packed = try await program.ask("/gallery/original/packed.svgz")
+            #expect(packed["content-type"] == "image/svg+xml" && packed["content-encoding"] == "gzip")
+            // A file that is saved stays as it is.
+            let saved = try await program.ask("/gallery/original/packed.svgz?download=1")
+            #expect(saved["content-encoding"] == nil && saved.body == packed.body)
         }
     }
 

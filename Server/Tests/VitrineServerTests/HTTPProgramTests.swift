@@ -163,6 +163,23 @@ import VitrineServer
         }
     }
 
+    /// A browser expands a compressed drawing only if the answer says that it is one.
+    @Test func rawCompressedDrawingsSayTheirCoding() async throws {
+        let root = try Self.root(["a.svg": "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"9\" height=\"9\"/>"])
+        defer { try? FileManager.default.removeItem(atPath: root) }
+        let packed = try ChildProcess.run("/bin/gzip", ["-nc", root + "/a.svg"]).output
+        try Data(packed).write(to: URL(filePath: root + "/b.svgz"))
+        try await ImageProgram.run { $0.localRoot = root } _: { program in
+            for _ in 0..<2 {
+                let plain = try await program.ask("/insecure/raw:1/plain/local:///a.svg")
+                #expect(plain.status == 200 && plain["content-encoding"] == nil)
+                let picture = try await program.ask("/insecure/raw:1/plain/local:///b.svgz")
+                #expect(picture.status == 200 && picture["content-type"] == "image/svg+xml")
+                #expect(picture["content-encoding"] == "gzip" && picture.body == packed)
+            }
+        }
+    }
+
     @Test func descriptionsAreJSONInBothGrammars() async throws {
         try await ImageProgram.run { program in
             let paths = [

@@ -311,16 +311,17 @@ final class Gallery: Sendable {
         }
         let names = try GalleryFiles.names(of: path)
         let files = files
-        let opened = await executor.run { () -> Result<(GalleryOpenFile, String), RequestError> in
+        let opened = await executor.run { () -> Result<(GalleryOpenFile, String, String?), RequestError> in
             do throws(RequestError) {
                 let file = GalleryOpenFile(try files.openFile(names))
                 let head = GalleryFiles.beginning(of: file.descriptor, count: 4_096)
-                return .success((file, SourceHeader.mediaType(of: head)))
+                let type = SourceHeader.mediaType(of: head)
+                return .success((file, type, SourceHeader.contentEncoding(of: head, mediaType: type)))
             } catch {
                 return .failure(error)
             }
         }
-        let (file, type) = try opened.get()
+        let (file, type, encoding) = try opened.get()
         guard let name = names.last, GalleryFiles.Kind(name: FileNameText.bytes(of: name)) != nil else {
             throw .sourceNotFound
         }
@@ -333,6 +334,8 @@ final class Gallery: Sendable {
         ServerPages.confine(&headers)
         if parameters["download"] == "1" {
             headers[.contentDisposition] = "attachment; filename*=UTF-8''" + Self.escaped(name)
+        } else {
+            headers[.contentEncoding] = encoding
         }
         let fields = RequestFields(request.headers)
         if Precondition.isNotModified(fields, quotedTag: tag, lastModified: stamp.seconds, now: Int64(time(nil))) {

@@ -38,7 +38,7 @@ struct GalleryFiles: Sendable {
         private static let kinds: [String: Kind] = {
             let images = [
                 "jpg", "jpeg", "jpe", "jfif", "png", "apng", "gif", "webp", "avif", "heic", "heif", "jxl", "jp2", "j2k",
-                "tif", "tiff", "bmp", "ico", "svg",
+                "tif", "tiff", "bmp", "ico", "svg", "svgz",
             ]
             let videos = ["mp4", "m4v", "mov", "mkv", "webm", "avi", "mpg", "mpeg", "ogv", "ts", "flv"]
             var kinds: [String: Kind] = ["pdf": .document]

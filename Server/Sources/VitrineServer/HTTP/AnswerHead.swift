@@ -48,6 +48,7 @@ final class AnswerHead: Sendable {
         withoutBody = common
         let mediaType = Self.safeMediaType(of: result)
         common.append(HTTPField(name: .contentType, value: mediaType))
+        if let coding = result.contentEncoding { common.append(HTTPField(name: .contentEncoding, value: coding)) }
         common.append(HTTPField(name: .contentLength, value: String(result.count)))
         common.append(HTTPField(name: .acceptRanges, value: "bytes"))
         common.append(HTTPField(name: .xContentTypeOptions, value: "nosniff"))

@@ -123,6 +123,8 @@ package final class ImageResult: Sendable {
     package let isProvisional: Bool
     /// Differs from that of every other result of this process.
     let number: UInt64
+    /// The coding in which the bytes are of that type, for example `gzip`; nil for the bytes as they are.
+    package let contentEncoding: String?
     /// The last four segments of its canonical path in the grammar of IIIF; nil in others.
     package let canonicalPath: String?
 
@@ -132,7 +134,7 @@ package final class ImageResult: Sendable {
     package init(
         bytes: ByteBuffer, mediaType: String, entityTag: String, lastModified: Int64? = nil, expires: Int64? = nil,
         sourceCacheControl: String? = nil, isSource: Bool = false, isProvisional: Bool = false,
-        canonicalPath: String? = nil, count: Int? = nil
+        canonicalPath: String? = nil, contentEncoding: String? = nil, count: Int? = nil
     ) {
         self.bytes = bytes
         self.count = count ?? bytes.readableBytes
@@ -144,6 +146,7 @@ package final class ImageResult: Sendable {
         self.isSource = isSource
         self.isProvisional = isProvisional
         self.canonicalPath = canonicalPath
+        self.contentEncoding = contentEncoding
         number = Self.counter.add(1, ordering: .relaxed).newValue
     }
 }

@@ -136,7 +136,7 @@ package final class ServerBackend: ImageBackend {
         if let stored = place.stored, stored.head === found.head, stored.result.count == count {
             return (stored.result, found.image.bytes)
         }
-        let result = Self.result(found.head.image, plan.url, count: count)
+        let result = Self.result(found.head.image, plan.url, body: found.image.bytes)
         plan.keep((found.head, result), format.slot)
         return (result, found.image.bytes)
     }
@@ -173,8 +173,8 @@ package final class ServerBackend: ImageBackend {
         throw RequestError(404, "expired", "The URL has expired.")
     }
 
-    /// - Parameter count: The number of the bytes, if the image is without them.
-    private static func result(_ image: RenderedImage, _ url: ImageURL, count: Int? = nil) -> ImageResult {
+    /// - Parameter body: The bytes, if the image is without them.
+    private static func result(_ image: RenderedImage, _ url: ImageURL, body: ByteBuffer? = nil) -> ImageResult {
         let expires = image.freshUntil.components.seconds
         // Summaries have neither size nor format, as sources that were not decoded.
         let isUndecoded = image.format == nil && image.size == nil && image.mediaType != "application/json"
@@ -184,7 +184,10 @@ package final class ServerBackend: ImageBackend {
             lastModified: image.lastModified.flatMap { HTTPTime.seconds($0, now: Int64(time(nil))) },
             expires: image.sourceCaching.hasLifetime ? expires : nil,
             sourceCacheControl: image.sourceCaching.control, isSource: url.options.isRaw || isUndecoded,
-            isProvisional: image.isProvisional, canonicalPath: image.canonicalPath, count: count)
+            isProvisional: image.isProvisional, canonicalPath: image.canonicalPath,
+            contentEncoding: SourceHeader.contentEncoding(
+                of: (body ?? image.bytes).readableBytesView, mediaType: image.mediaType),
+            count: body?.readableBytes)
     }
 
     private static func answer(_ rendering: Rendering, _ url: ImageURL) -> ImageAnswer {

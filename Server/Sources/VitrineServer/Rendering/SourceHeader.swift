@@ -161,6 +161,12 @@ package struct SourceHeader: Sendable, Hashable {
         return ImageFormat.detect(Array(bytes.prefix(4_096)))?.mediaType ?? "application/octet-stream"
     }
 
+    /// The value of `Content-Encoding` for bytes that are answered as they are: a compressed drawing has the media type of
+    /// a drawing, and is one only after a browser has expanded it (SVG 1.1 §1.2).
+    static func contentEncoding(of bytes: some Collection<UInt8>, mediaType: String) -> String? {
+        mediaType == ImageFormat.svg.mediaType && bytes.starts(with: [0x1F, 0x8B]) ? "gzip" : nil
+    }
+
     // MARK: Memory
 
     /// An estimate of the bytes that decoding needs, for results of at most some size.
