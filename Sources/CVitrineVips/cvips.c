@@ -186,16 +186,56 @@ static level heif_level(const job *j, VipsImage *whole, level first) {
     return fits ? l : first;
 }
 
+// The sides of a drawing with fractions of a pixel: libvips rounds them, so they are read from a larger one, which is not
+// drawn.
+static void drawn_size(const job *j, const VipsImage *whole, level first, double *width, double *height) {
+    enum { LONGEST = 30000, LARGEST_SCALE = 128 }; // below the sides that libraries accept
+    int scale = MIN(LONGEST / MAX(whole->Xsize, whole->Ysize), LARGEST_SCALE);
+    *width = whole->Xsize;
+    *height = whole->Ysize;
+    if (scale < 2) return;
+    first.scale = scale;
+    VipsImage *larger = load(j, first);
+    if (larger) {
+        *width = (double)larger->Xsize / scale;
+        *height = (double)larger->Ysize / scale;
+        g_object_unref(larger);
+    }
+    vips_error_clear();
+}
+
+// The scale at which a drawing has the size asked for or a little more, and both sides are whole pixels. It is fitted into
+// the rounded sides, and what they have more would let through what is behind the picture.
+static double drawing_scale(const job *j, VipsImage *whole, level first) {
+    enum { CANDIDATES = 128 };
+    static const double invisible = 1.0 / 256;
+    const cvips_request *q = j->request;
+    double width, height;
+    drawn_size(j, whole, first, &width, &height);
+    double least = MAX((double)q->width / width, (double)q->height / height);
+    // An SVG has no pixels of its own: what counts is what will be painted.
+    double largest = (double)q->max_side / MAX(width, height);
+    if (least >= largest) return largest;
+    double best = least, smallest = 1;
+    for (int i = 0; i < CANDIDATES && smallest > invisible; i++) {
+        double scale = (ceil(least * width - invisible) + i) / width, other = scale * height;
+        double rest = fabs(other - round(other));
+        if (scale > largest) break;
+        if (rest < smallest) {
+            smallest = rest;
+            best = scale;
+        }
+    }
+    return best;
+}
+
 // The cheapest way to load that is fine enough, once the header is known.
 static level choose(const job *j, VipsImage *whole, level first) {
     const cvips_request *q = j->request;
     level l = first;
     double f = reduction(whole, q);
     if (q->format == CVIPS_SVG && q->width > 0 && q->height > 0) {
-        l.scale = MAX((double)q->width / whole->Xsize, (double)q->height / whole->Ysize);
-        // An SVG has no pixels of its own: what counts is what will be painted.
-        double longest = l.scale * MAX(whole->Xsize, whole->Ysize);
-        if (longest > (double)q->max_side) l.scale *= (double)q->max_side / longest;
+        l.scale = drawing_scale(j, whole, first);
         return l;
     }
     if (q->format == CVIPS_HEIF && q->allow_thumbnail && q->width > 0 && q->height > 0)
