@@ -17,18 +17,23 @@ final class ForeignCallPool: Sendable {
     private let idle = Locked<[Priority: [BlockingExecutor]]>([:])
     private let calls: ForeignCalls
     private let limits: Deadlines
+    /// For calls that bound their own processor time.
+    private let longLimits: Deadlines
     private let graces: Deadlines
 
     /// - Parameters:
     ///   - idleLimit: How many threads of each priority are kept for later calls.
     ///   - stuckLimit: How many may be written off.
     ///   - timeLimit: How long a call may take.
+    ///   - longTimeLimit: How long a call may take that bounds its own processor time.
     ///   - grace: How long a call that was given up may go on before it counts as stuck.
-    init(idleLimit: Int, stuckLimit: Int, timeLimit: Duration, grace: Duration) {
+    init(idleLimit: Int, stuckLimit: Int, timeLimit: Duration, longTimeLimit: Duration, grace: Duration) {
         let calls = ForeignCalls(stuckLimit: max(1, stuckLimit))
         self.idleLimit = idleLimit
         self.calls = calls
         limits = Deadlines(timeLimit, isOpen: { calls.isRunning($0) }, expire: { calls.timeOut($0) })
+        longLimits = Deadlines(
+            longTimeLimit, isOpen: { calls.isRunning($0) }, expire: { calls.timeOut($0) })
         graces = Deadlines(grace, isOpen: { calls.isAbandoned($0) }, expire: { calls.writeOff($0) })
     }
 
@@ -70,7 +75,9 @@ final class ForeignCallPool: Sendable {
 
     /// A call comes to its foreign part: its time begins, however long its thread took to start. On the main actor it
     /// has begun before, as that may hang itself.
-    func didBegin(_ id: Int) { limits.add(id) }
+    ///
+    /// - Parameter boundsItself: Whether it bounds its own processor time.
+    func didBegin(_ id: Int, boundsItself: Bool = false) { (boundsItself ? longLimits : limits).add(id) }
 
     /// The foreign part of a call has returned: its time limit no longer applies.
     func didReturn(_ id: Int) { calls.end(id) }

@@ -62,7 +62,8 @@ extension ImagePipeline {
             return change { $0.end(batch: work.batch, &$1) }
         }
         let timer = Task {
-            guard (try? await Task.sleep(for: configuration.timeLimit)) != nil else { return }
+            let limit = configuration.timeLimit * (work.source.boundsItsCalls ? Self.busyFactor : 1)
+            guard (try? await Task.sleep(for: limit)) != nil else { return }
             fail(work.batch) { .timedOut(source: $0) }
         }
         let results = makeLoaded(work)

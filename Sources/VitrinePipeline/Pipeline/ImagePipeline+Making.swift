@@ -72,7 +72,7 @@ extension ImagePipeline {
 
     private func run(_ id: Int, _ batch: RequestScheduler.Batch, onMainActor: Bool) {
         guard let work = change({ scheduler, _ in scheduler.begin(batch: id) }) else { return batch.slot.finish() }
-        callPool.didBegin(id)
+        callPool.didBegin(id, boundsItself: work.source.boundsItsCalls)
         let results = make(onMainActor ? work : servedByDerivedSizes(work))
         callPool.didReturn(id)
         guard onMainActor else { return complete(results) }

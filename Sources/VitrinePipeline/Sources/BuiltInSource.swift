@@ -70,6 +70,15 @@ package protocol IdentifiableSource: ImageSource {
     var identifier: CacheKey? { get set }
 }
 
+extension ImageSource {
+    /// Whether its calls bound their own processor time, as those of all sources of this package do. What is loaded
+    /// from elsewhere before has other bounds.
+    var boundsItsCalls: Bool {
+        if let source = self as? BuiltInSource { return source.base.boundsItsCalls }
+        return self is any IdentifiableSource && !(self is any RemoteImageSource)
+    }
+}
+
 extension IdentifiableSource {
     package var knownIdentity: CacheKey? { identifier }
 }

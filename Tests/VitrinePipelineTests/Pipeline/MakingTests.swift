@@ -280,6 +280,21 @@ import Glibc
         while service.stuckCalls > 0 { await Task.yield() }
     }
 
+    /// As those of this package do: a busy machine is no fault of a file.
+    @Test func aSourceThatBoundsItsProcessorTimeMayTakeLonger() async throws {
+        let service = ImagePipeline.withoutDisk(concurrency: 2) { $0.timeLimit = .seconds(1) }
+        let (patient, hanging) = (FiringSource("patient"), FiringSource("hanging"))
+        let slow = ImageTask.counted(BoundedSource(base: patient), 100)
+        service.start(slow)
+        await patient.begun.reach(1)
+        let late = ImageTask.counted(hanging, 100)
+        service.start(late)
+        let error = await #expect(throws: ImagePipelineError.self) { try await late.value }
+        guard case .timedOut? = error else { return #expect(Bool(false), "\(error!)") }
+        patient.fire()
+        #expect(try await slow.value.width == 100)
+    }
+
     @Test func threadsAreNotWrittenOffWithoutEnd() async throws {
         let service = ImagePipeline.withoutDisk(concurrency: 2) {
             $0.timeLimit = .milliseconds(20)

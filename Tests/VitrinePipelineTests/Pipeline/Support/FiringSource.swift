@@ -166,3 +166,15 @@ func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async thr
         Thread.detachNewThread { continuation.resume(with: Result(catching: body)) }
     }
 }
+
+/// A source whose calls bound their own processor time.
+struct BoundedSource: IdentifiableSource {
+    let base: FiringSource
+    var identifier: CacheKey?
+
+    func identity() -> CacheKey { base.identity() }
+
+    func image(_ request: RenderRequest) throws -> Image { try base.image(request) }
+
+    func images(_ requests: [RenderRequest]) throws -> [Image] { try base.images(requests) }
+}
