@@ -126,16 +126,16 @@ package final class DatabaseWriter: Sendable {
         fileprivate let changes: Int64
     }
 
-    /// The state of the file as far as other connections change it. Blocks.
+    /// The state of the file as far as other connections change it. Opens the file again after a failure. Blocks.
     ///
-    /// - Returns: nil if a transaction was running, or if the file could not be opened for writing yet.
-    package func foreignState() throws(DatabaseError) -> ForeignState? {
-        let state = try link.withLockIfAvailable { link throws(DatabaseError) -> ForeignState? in
-            guard let database = link.database else { return nil }
+    /// - Returns: nil if a transaction was running.
+    /// - Throws: If the file cannot be opened for writing or read: nothing is known of it then.
+    package func foreignState() throws -> ForeignState? {
+        try link.withLockIfAvailable { link throws -> ForeignState in
+            let database = try link.database ?? usable(&link)
             try database.checkIndex()
             return ForeignState(connection: link.number, changes: try database.changesOfOthers())
         }
-        return state ?? nil
     }
 
     // MARK: Batches

@@ -139,6 +139,29 @@ import VitrineDatabase
         #expect(try stored() == [2])
     }
 
+    /// Its connection ends with the failure. What is in memory would be taken for the state of the file until the next
+    /// write.
+    @Test func aWriterThatFailedSeesChangesOfOthers() throws {
+        let writer = try writer()
+        try write(1, writer)
+        let before = try #require(try writer.foreignState())
+        #expect(throws: DatabaseError.self) {
+            // SQLITE_IOERR
+            try writer.writeBlocking { database in throw DatabaseError(code: 10, message: "", path: database.path) }
+        }
+        let after = try #require(try writer.foreignState())
+        #expect(after != before)
+        try Database(path: path).execute("INSERT INTO t VALUES(2)")
+        #expect(try writer.foreignState() != after)
+        let fault = DatabaseFault(.openForWriting, at: directory.path + "/", code: EMFILE)
+        #expect(throws: DatabaseError.self) {
+            try writer.writeBlocking { database in throw DatabaseError(code: 10, message: "", path: database.path) }
+        }
+        #expect(throws: DatabaseError.self) { try writer.foreignState() }
+        fault.end()
+        #expect(try writer.foreignState() != nil)
+    }
+
     @Test(arguments: [0, 1, 4096]) func anIndexThatIsCutEndsNoProcess(size: Int) throws {
         let writer = try writer(), reader = try reader()
         try write(1, writer)

@@ -288,6 +288,7 @@ extension DiskEngine {
         guard isCurrent(generation) else { return try openLocked() }
         counters.add { $0.recoveries += 1 }
         return try createLocked { writer in
+            writer.lastPurge.replace(damaged: generation.lastPurge)
             var saved = 0
             // A damaged database may fail in any way; then the new one is empty.
             try? writer.transaction {

@@ -304,7 +304,7 @@ final class DiskReader: @unchecked Sendable {
     func isPurged(_ tags: EntryTags) throws(DatabaseError) -> Bool {
         try enter()
         guard let database = core?.database else { return false }
-        return try DiskWriter.isPurged(tags, in: lastKnownPurge.generation, database)
+        return try DiskWriter.isPurged(tags, lastKnownPurge, database)
     }
 
     // MARK: Without bodies

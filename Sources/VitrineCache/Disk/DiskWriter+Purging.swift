@@ -131,21 +131,21 @@ extension DiskWriter {
     /// Whether one of the tags of an entry was purged after the work on it began.
     func isPurged(_ tags: EntryTags) throws(DatabaseError) -> Bool {
         guard !tags.isEmpty else { return false }
-        return try Self.isPurged(tags, in: lastPurge.generation, try statements().database)
+        return try Self.isPurged(tags, lastPurge, try statements().database)
     }
 
     /// The same in any connection. Everything of an earlier generation was removed, so that work which began in one,
-    /// or in an unknown one, counts as purged.
+    /// or in an unknown one, counts as purged, unless that one was damaged.
     static func isPurged(
-        _ tags: EntryTags, in generation: UInt64, _ database: Database
+        _ tags: EntryTags, _ lastPurge: LastPurge, _ database: Database
     ) throws(DatabaseError) -> Bool {
-        guard let began = tags.began, began.generation == generation else { return !tags.isEmpty }
+        guard let began = tags.began, lastPurge.continues(began.generation) else { return !tags.isEmpty }
         let select = try database.cachedStatement(
             "SELECT EXISTS(SELECT 1 FROM purge WHERE tag IN (0,?1) AND sequence>?2)")
         defer { select.reset() }
         for tag in tags.hashes {
             select.bind(Int64(bitPattern: tag), at: 1)
-            select.bind(began.sequence, at: 2)
+            select.bind(tags.sequence(in: lastPurge.generation), at: 2)
             if try select.step(), select.integer(at: 0) == 1 { return true }
         }
         return false
@@ -174,8 +174,16 @@ final class LastPurge: Sendable {
     /// The generation as marks name it.
     let generation: UInt64
     private let known = Locked<(version: EntryFilter.Version, sequence: Int64)?>(nil)
+    /// The damaged generation that this one has replaced in this process.
+    private let damaged = Locked<UInt64?>(nil)
 
     init(generation: UInt64) { self.generation = generation }
+
+    /// This generation takes the place of a damaged one, whose entries nobody has removed.
+    func replace(damaged other: LastPurge) { damaged.withLock { $0 = other.generation } }
+
+    /// Whether work that began in a generation goes on in this one.
+    func continues(_ other: UInt64) -> Bool { other == generation || damaged.withLock { $0 } == other }
 
     /// The last purge in a state of the database; nil if it is not known.
     func mark(in version: EntryFilter.Version) -> PurgeMark? {

@@ -38,9 +38,9 @@ public enum AtomicFile {
         ///
         /// The check and the write are one step, also among several processes.
         package static let doNotReplace = Options(rawValue: 2)
-        /// Replaces a symbolic link at the target instead of the file it points to, for directories that belong to
-        /// Vitrine, where users have no reason to put links.
-        package static let replacesLinks = Options(rawValue: 4)
+        /// Replaces a symbolic link, a FIFO or a device at the target instead of writing through it, for directories that
+        /// belong to Vitrine, where users have no reason to put such. Opening a FIFO waits for a reader.
+        package static let replacesSpecialFiles = Options(rawValue: 4)
     }
 
     /// The number of bytes between two polls of the cancellation token.
@@ -125,7 +125,8 @@ package enum ReplacedItem {
     ///
     /// - Parameters:
     ///   - path: The path of the output.
-    ///   - followsLinks: Whether a symbolic link at the path stays. Otherwise it is replaced, with any target.
+    ///   - followsLinks: Whether a symbolic link, a FIFO or a device at the path stays, and is written into. Otherwise it
+    ///     is replaced, with any target.
     /// - Throws: ``FileError`` for a directory, a socket or a block device.
     package static func at(_ path: String, followsLinks: Bool = true) throws(FileError) -> ReplacedItem {
         var status = stat()
@@ -135,7 +136,7 @@ package enum ReplacedItem {
         case S_IFDIR: throw .system(operation: "rename", path: path, code: EISDIR)
         case S_IFSOCK: throw .untrusted(path: path, reason: "it is a socket, which cannot be written as a file")
         case S_IFBLK: throw .untrusted(path: path, reason: "it is a block device, which is never overwritten")
-        case S_IFIFO, S_IFCHR: return .stream
+        case S_IFIFO, S_IFCHR: return followsLinks ? .stream : .nothing(path)
         case S_IFLNK: return .nothing(followsLinks ? try SymbolicLink.target(of: path) : path)
         default: return .file(followsLinks ? try SymbolicLink.target(of: path) : path, status)
         }
@@ -184,7 +185,7 @@ package final class AtomicFileWriter {
         path: String, options: AtomicFile.Options, permissions: UInt32? = nil, group: TemporaryGroup?
     ) throws(FileError) {
         let replaces = !options.contains(.doNotReplace)
-        let followsLinks = !options.contains(.replacesLinks)
+        let followsLinks = !options.contains(.replacesSpecialFiles)
         let target: String
         self.options = options
         requestedPath = path

@@ -71,6 +71,10 @@ struct PiecewiseTransfer {
         beginningWith dated: DatedResponse? = nil, restarts: Int = 0
     ) async throws(NetworkError) -> CompletedTransfer {
         var transfer = PartialTransfer(loader, request, file, progress, executor, restarts: restarts)
+        // What is refused for a range of all bytes is refused for the whole.
+        if let dated, dated.response.head.status >= 400, dated.response.head.status != 416 {
+            return try await transfer.run(beginningWith: dated)
+        }
         guard let dated, isWhole(dated.response.head) else {
             dated?.response.body.cancel()
             return try await transfer.run(beginningWith: nil)

@@ -183,7 +183,7 @@ package struct DesktopThumbnailCache: Sendable, Hashable {
             let path = FilePath.join(directory, original.thumbnailName)
             // Nobody puts links into this cache on purpose: one there must not lead a write to another file.
             try file.withUnsafeBytes { file in
-                try AtomicFile.write(file, to: path, options: .replacesLinks, permissions: 0o600)
+                try AtomicFile.write(file, to: path, options: .replacesSpecialFiles, permissions: 0o600)
             }
         } catch {
             throw .underlying(source: original.path, error: error)

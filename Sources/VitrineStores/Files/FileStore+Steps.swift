@@ -49,7 +49,8 @@ extension FileStore.Blocking {
     ) throws(StoreError) -> AtomicFileWriter {
         let path = try store.path(of: name)
         // What a link points to is not the store's.
-        var options: AtomicFile.Options = store.durability == .full ? [.durable, .replacesLinks] : .replacesLinks
+        var options: AtomicFile.Options = .replacesSpecialFiles
+        if store.durability == .full { options.insert(.durable) }
         if !replacing { options.insert(.doNotReplace) }
         return try named(name) { () throws(FileError) in
             try AtomicFileWriter(path: path, options: options, group: group)

@@ -164,12 +164,18 @@ final class ValueSession: Sendable {
             return true
         }
         guard isDue else { return }
-        // The writer's connection does not count its own changes. While it is busy, the next read checks again.
-        let others = (try? writer.foreignState()) ?? nil
+        // The writer's connection does not count its own changes.
+        let found = Result { try writer.foreignState() }
         state.withLock { state in
-            guard let others else { return state.lastPoll = nil }
-            guard others != state.others else { return }
-            state.others = others
+            switch found {
+            // While it is busy, the next read checks again.
+            case .success(nil): return state.lastPoll = nil
+            case .success(let others?):
+                guard others != state.others else { return }
+                state.others = others
+            // Nothing is known of the file.
+            case .failure: state.others = nil
+            }
             _ = state.next()
             memory.removeAll()
         }

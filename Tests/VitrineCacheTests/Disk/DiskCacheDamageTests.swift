@@ -38,6 +38,23 @@ import VitrineDatabase
         fclose(file)
     }
 
+    /// Nobody has purged anything: the mark of the damaged directory is no reason to leave the value out.
+    @Test(arguments: ["account", "tag", "space"]) func aTaggedValueThatMeetsDamageIsStored(table: String) throws {
+        let fixture = try DiskFixture()
+        let cache = fixture.cache().blocking
+        try cache.set([1], forKey: "a", tags: ["t"])
+        try cache.flush()
+        try Database(path: fixture.database).execute("DROP TABLE \(table)")
+        try cache.set([2], forKey: "b", tags: ["t"])
+        try cache.flush()
+        #expect(try cache.bytes(forKey: "b") == [2])
+        // A purge in the new directory counts.
+        try cache.set([3], forKey: "c", tags: ["t"])
+        _ = try cache.removeAll(tag: "t")
+        try cache.flush()
+        #expect(try cache.bytes(forKey: "b") == nil && cache.bytes(forKey: "c") == nil)
+    }
+
     @Test func aFlippedByteInABodyCostsThatEntryAlone() async throws {
         let fixture = try DiskFixture()
         let needle = Self.body(100)

@@ -79,6 +79,13 @@ struct PiecewiseDownloadTests {
         #expect(destination.names == ["file"])
     }
 
+    /// It tells at once how long to wait, as over one connection.
+    @Test func aRefusalIsNotAskedForAgain() async throws {
+        let server = try LoopbackServer { _ in [.reply(503, ["Retry-After: 9223372036854775806"], body: [])] }
+        await #expect(throws: NetworkError.self) { try await download(server) }
+        #expect(server.requests.count == 1)
+    }
+
     @Test func aPartIsNotTakenForTheWhole() async throws {
         // Too small for pieces, and sent in parts nevertheless.
         let site = FileSite(Array(content[..<1_900_000]))

@@ -89,6 +89,11 @@ import VitrineStores
         try await store.save([2], as: "link")
         #expect(try Data(contentsOf: URL(filePath: outside)) == Data([9]))
         #expect(try await store.load("link") == [2])
+        // Nor does saving wait for a reader of a FIFO.
+        #expect(mkfifo(store.directory + "/fifo", 0o600) == 0)
+        #expect(await error { try await store.load("fifo") } == "notFound fifo")
+        try await store.save([4], as: "fifo")
+        #expect(try await store.load("fifo") == [4])
         await #expect(throws: StoreError.self) { try await store.save([3], as: "folder") }
         await #expect(throws: StoreError.self) { try await store.delete("folder") }
     }
