@@ -1,5 +1,5 @@
 import CVitrineSQLite
-package import VitrineCore
+internal import VitrineCore
 
 /// A writer with one connection and one thread, which commits the jobs of many callers together (group commit).
 ///
