@@ -151,7 +151,7 @@ import VitrineDatabase
         }
         let after = try #require(try writer.foreignState())
         #expect(after != before)
-        try Database(path: path).execute("INSERT INTO t VALUES(2)")
+        try Database(path: path).execute("INSERT INTO t(a) VALUES(2)")
         #expect(try writer.foreignState() != after)
         let fault = DatabaseFault(.openForWriting, at: directory.path + "/", code: EMFILE)
         #expect(throws: DatabaseError.self) {
