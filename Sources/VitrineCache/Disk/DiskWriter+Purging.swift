@@ -179,7 +179,7 @@ final class LastPurge: Sendable {
 
     init(generation: UInt64) { self.generation = generation }
 
-    /// This generation takes the place of a damaged one, whose entries nobody has removed.
+    /// This generation takes the place of a damaged one. Its entries were not removed.
     func replace(damaged other: LastPurge) { damaged.withLock { $0 = other.generation } }
 
     /// Whether work that began in a generation goes on in this one.

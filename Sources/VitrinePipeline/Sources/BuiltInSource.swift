@@ -71,8 +71,8 @@ package protocol IdentifiableSource: ImageSource {
 }
 
 extension ImageSource {
-    /// Whether its calls bound their own processor time, as those of all sources of this package do. What is loaded
-    /// from elsewhere before has other bounds.
+    /// Whether its calls bound their own processor time, as those of all sources of this package do. Loading from
+    /// elsewhere before that has other bounds.
     var boundsItsCalls: Bool {
         if let source = self as? BuiltInSource { return source.base.boundsItsCalls }
         return self is any IdentifiableSource && !(self is any RemoteImageSource)
