@@ -282,7 +282,7 @@ import Glibc
 
     /// As those of this package do: a busy machine is no fault of a file.
     @Test func aSourceThatBoundsItsProcessorTimeMayTakeLonger() async throws {
-        let service = ImagePipeline.withoutDisk(concurrency: 2) { $0.timeLimit = .seconds(1) }
+        let service = ImagePipeline.withoutDisk(concurrency: 2) { $0.timeLimit = .seconds(2) }
         let (patient, hanging) = (FiringSource("patient"), FiringSource("hanging"))
         let slow = ImageTask.counted(BoundedSource(base: patient), 100)
         service.start(slow)
