@@ -220,7 +220,7 @@ static double drawing_scale(const job *j, VipsImage *whole, level first) {
     for (int i = 0; i < CANDIDATES && smallest > invisible; i++) {
         double scale = (ceil(least * width - invisible) + i) / width, other = scale * height;
         double rest = fabs(other - round(other));
-        if (scale > largest) break;
+        if (scale > largest || scale * width * other > (double)q->max_pixels) break;
         if (rest < smallest) {
             smallest = rest;
             best = scale;

@@ -162,6 +162,19 @@ import VitrineImaging
         #expect(image[10, 10] == Self.red && image[70, 10] == Self.blue)
     }
 
+    /// A larger drawing, of which both sides are whole pixels, is not made if that one would break the limit.
+    @Test func edgesAreOpaqueAsFarAsTheLimitOfPixelsAllows() throws {
+        let document = Self.svg("<rect width='64' height='97' fill='red'/>", size: "width='64' height='97'")
+        let size = PixelSize(width: 100, height: 151)
+        let opaque = try Self.image(document, at: ImageResizer(size: size, mode: .fill))
+        #expect(opaque.size == size && opaque[0, 75] == Self.red && opaque[99, 75] == Self.red)
+        #expect(opaque[50, 0] == Self.red && opaque[50, 150] == Self.red)
+        var decoder = Self.decoder
+        decoder.limits.maximumWholeImagePixels = 16_000
+        let limited = try decoder.decode(.bytes(document, name: "drawing"), at: ImageResizer(size: size, mode: .fill))
+        #expect(limited.size == size && limited[50, 75] == Self.red)
+    }
+
     /// gzip (RFC 1952) with stored blocks, and with the optional fields that `flags` has.
     private static func compressed(_ bytes: [UInt8], flags: UInt8) -> [UInt8] {
         func number(_ value: Int, _ count: Int) -> [UInt8] { (0..<count).map { UInt8(value >> (8 * $0) & 255) } }
