@@ -6,9 +6,9 @@ import VitrineCore
 ///
 /// Processor time, so that a good file does not fail because the machine is busy. Work that waits, for another process
 /// or a slow disk, has no processor time: a multiple of the deadline bounds its wall time.
-enum Deadline {
+package enum Deadline {
     /// The wall time that work may take, as a multiple of its processor time.
-    static let wallFactor = 10.0
+    package static let wallFactor = 10.0
 
     /// Runs `body` with a token that is cancelled with `cancellation`, after `seconds` of processor time of this
     /// thread, or after ``wallFactor`` times as many seconds.

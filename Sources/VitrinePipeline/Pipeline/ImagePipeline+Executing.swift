@@ -62,7 +62,7 @@ extension ImagePipeline {
             return change { $0.end(batch: work.batch, &$1) }
         }
         let timer = Task {
-            let limit = configuration.timeLimit * (work.source.boundsItsCalls ? Self.busyFactor : 1)
+            let limit = configuration.timeLimit * (work.source.boundsItsCalls ? Deadline.wallFactor : 1)
             guard (try? await Task.sleep(for: limit)) != nil else { return }
             fail(work.batch) { .timedOut(source: $0) }
         }

@@ -74,8 +74,6 @@ public final class ImagePipeline: Sendable {
     static let lookupExecutor = BlockingExecutor(threads: max(2, ProcessorCount.active), name: "vitrine-look")
     /// The threads that end requests where no other may block.
     static let endingExecutor = BlockingExecutor(threads: 2, name: "vitrine-end")
-    /// How many times ``Configuration/timeLimit`` a call may take that bounds its own processor time.
-    static let busyFactor = 10
 
     let state = Locked(State())
     let derivedSizes = DerivedSizeIndex()
@@ -126,7 +124,7 @@ public final class ImagePipeline: Sendable {
         previews = configuration.cache("Previews", of: Data.self)
         callPool = ForeignCallPool(
             idleLimit: configuration.concurrency, stuckLimit: configuration.maximumAbandonedThreads,
-            timeLimit: configuration.timeLimit, longTimeLimit: configuration.timeLimit * Self.busyFactor,
+            timeLimit: configuration.timeLimit, longTimeLimit: configuration.timeLimit * Deadline.wallFactor,
             grace: configuration.grace)
         making = WorkQueue(
             limit: configuration.concurrency, reserved: configuration.concurrency > 1 ? [.low: 1] : [:])
