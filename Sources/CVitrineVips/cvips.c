@@ -186,32 +186,18 @@ static level heif_level(const job *j, VipsImage *whole, level first) {
     return fits ? l : first;
 }
 
-// The sides of a drawing with fractions of a pixel: libvips rounds them, so they are read from a larger one, which is not
-// drawn.
-static void drawn_size(const job *j, const VipsImage *whole, level first, double *width, double *height) {
-    enum { LONGEST = 30000, LARGEST_SCALE = 128 }; // below the sides that libraries accept
-    int scale = MIN(LONGEST / MAX(whole->Xsize, whole->Ysize), LARGEST_SCALE);
-    *width = whole->Xsize;
-    *height = whole->Ysize;
-    if (scale < 2) return;
-    first.scale = scale;
-    VipsImage *larger = load(j, first);
-    if (larger) {
-        *width = (double)larger->Xsize / scale;
-        *height = (double)larger->Ysize / scale;
-        g_object_unref(larger);
-    }
-    vips_error_clear();
-}
+// A drawing that gets a size.
+static bool is_sized_drawing(const cvips_request *q) { return q->format == CVIPS_SVG && q->width > 0 && q->height > 0; }
+
+// How much larger than it is the header of such a drawing is read: libvips rounds the sides to pixels.
+enum { ENLARGEMENT = 128 };
 
 // The scale at which a drawing has the size asked for or a little more, and both sides are whole pixels. It is fitted into
 // the rounded sides, and what they have more would let through what is behind the picture.
-static double drawing_scale(const job *j, VipsImage *whole, level first) {
+static double drawing_scale(const cvips_request *q, const VipsImage *whole, level first) {
     enum { CANDIDATES = 128 };
     static const double invisible = 1.0 / 256;
-    const cvips_request *q = j->request;
-    double width, height;
-    drawn_size(j, whole, first, &width, &height);
+    double width = whole->Xsize / first.scale, height = whole->Ysize / first.scale;
     double least = MAX((double)q->width / width, (double)q->height / height);
     // An SVG has no pixels of its own: what counts is what will be painted.
     double largest = (double)q->max_side / MAX(width, height);
@@ -234,8 +220,8 @@ static level choose(const job *j, VipsImage *whole, level first) {
     const cvips_request *q = j->request;
     level l = first;
     double f = reduction(whole, q);
-    if (q->format == CVIPS_SVG && q->width > 0 && q->height > 0) {
-        l.scale = drawing_scale(j, whole, first);
+    if (is_sized_drawing(q)) {
+        l.scale = drawing_scale(q, whole, first);
         return l;
     }
     if (q->format == CVIPS_HEIF && q->allow_thumbnail && q->width > 0 && q->height > 0)
@@ -377,11 +363,17 @@ static cvips_status decode(const job *j, cvips_picture *out) {
     }
     job upright = *j;
     upright.request = &turned;
-    level first = {q->page, 1, -1, FALSE, 1};
+    level first = {q->page, 1, -1, FALSE, is_sized_drawing(q) ? ENLARGEMENT : 1};
     VipsImage *image = load(&upright, first);
+    if (!image && is_sized_drawing(q)) {
+        // The enlarged sides may be more than the library accepts.
+        vips_error_clear();
+        first.scale = 1;
+        image = load(&upright, first);
+    }
     if (!image) return failed();
     int width = image->Xsize, height = image->Ysize;
-    cvips_status status = q->format == CVIPS_SVG && q->width > 0 ? CVIPS_OK : check(image, q, out);
+    cvips_status status = is_sized_drawing(q) ? CVIPS_OK : check(image, q, out);
     level best = status ? first : choose(&upright, image, first);
     if (!status && memcmp(&best, &first, sizeof best)) {
         g_object_unref(image);
