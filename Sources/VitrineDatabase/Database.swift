@@ -476,16 +476,8 @@ final class Connection {
 
     /// The path as a URI (https://www.sqlite.org/uri.html) whose file is taken to be unchanging.
     private static func immutableName(_ path: String) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        var name = Array((path.utf8.first == UInt8(ascii: "/") ? "file://" : "file:").utf8)
-        for byte in PathText.bytes(of: path) {
-            switch byte {
-            case UInt8(ascii: "%"), UInt8(ascii: "?"), UInt8(ascii: "#"), 0x80...:
-                name += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            default: name.append(byte)
-            }
-        }
-        return String(decoding: name, as: UTF8.self) + "?immutable=1"
+        let encoded = PercentEncoding.encoded(PathText.bytes(of: path)) { $0 < 0x80 && !"%?#".utf8.contains($0) }
+        return (path.utf8.first == UInt8(ascii: "/") ? "file://" : "file:") + encoded + "?immutable=1"
     }
 }
 

@@ -32,21 +32,24 @@ package enum PercentEncoding {
         return (bytes, isValid)
     }
 
-    /// Encodes the bytes that a URL cannot contain and leaves all others unchanged.
-    package static func encodeForbidden(_ text: String) -> String {
-        let isForbidden: (UInt8) -> Bool = { byte in
-            byte <= 0x20 || byte >= 0x7F || "\"<>\\^`{|}".utf8.contains(byte)
-        }
-        guard text.utf8.contains(where: isForbidden) else { return text }
-        let digits = Array("0123456789ABCDEF".utf8)
-        var result: [UInt8] = []
-        for byte in text.utf8 {
-            if isForbidden(byte) {
-                result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+    private static let digits = Array("0123456789ABCDEF".utf8)
+
+    /// Returns bytes as a text, with an escape for each that does not stand for itself.
+    package static func encoded(_ bytes: some Sequence<UInt8>, leaving isPlain: (UInt8) -> Bool) -> String {
+        var text: [UInt8] = []
+        for byte in bytes {
+            if isPlain(byte) {
+                text.append(byte)
             } else {
-                result.append(byte)
+                text += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
             }
         }
-        return String(decoding: result, as: UTF8.self)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Encodes the bytes that a URL cannot contain and leaves all others unchanged.
+    package static func encodeForbidden(_ text: String) -> String {
+        func isPlain(_ byte: UInt8) -> Bool { (0x21..<0x7F).contains(byte) && !"\"<>\\^`{|}".utf8.contains(byte) }
+        return text.utf8.allSatisfy(isPlain) ? text : encoded(text.utf8, leaving: isPlain)
     }
 }

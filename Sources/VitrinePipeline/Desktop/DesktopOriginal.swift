@@ -111,16 +111,7 @@ package enum FileURI {
 
     /// A path or name with every byte that does not stand for itself in a path as `%XX`.
     package static func escaped(_ text: String) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        var bytes: [UInt8] = []
-        for byte in PathText.bytes(of: text) {
-            if plain[Int(byte)] {
-                bytes.append(byte)
-            } else {
-                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        PercentEncoding.encoded(PathText.bytes(of: text)) { plain[Int($0)] }
     }
 
     /// The path from the root, tidied as text. Exactly two slashes in front stay, as POSIX lets them mean something.

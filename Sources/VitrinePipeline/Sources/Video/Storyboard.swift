@@ -158,11 +158,7 @@ public struct Storyboard: Sendable {
     /// The characters of a URL without a fragment (RFC 3986 §2); others as bytes of UTF-8.
     private static func encoded(_ url: String) -> String {
         let plain = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/?[]@!$&'()*+,;=%".utf8)
-        let hex = Array("0123456789ABCDEF".utf8)
-        let bytes = url.utf8.flatMap { byte -> [UInt8] in
-            plain.contains(byte) ? [byte] : [UInt8(ascii: "%"), hex[Int(byte >> 4)], hex[Int(byte & 15)]]
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        return PercentEncoding.encoded(url.utf8, leaving: plain.contains)
     }
 }
 
