@@ -232,10 +232,7 @@ let package = Package(
             ]),
         .target(
             name: "CVitrineFFmpeg", dependencies: system("FFmpeg"), cSettings: fastC,
-            // On Linux the program maps them itself, without the eighty libraries that they name: see library.c.
-            linkerSettings: ["avformat", "avcodec", "swscale", "avutil"].map {
-                .linkedLibrary($0, .when(platforms: [.macOS]))
-            } + [.linkedLibrary("dl", .when(platforms: [.linux]))]),
+            linkerSettings: ["avformat", "avcodec", "swscale", "avutil"].map { .linkedLibrary($0) }),
         .target(
             name: "CVitrineText", dependencies: system("Pango"), cSettings: fastC + glib,
             linkerSettings: ["pangocairo-1.0", "pango-1.0", "gobject-2.0", "glib-2.0", "cairo", "harfbuzz", "freetype", "m"]

@@ -44,11 +44,7 @@ cffmpeg_status cffmpeg_failure(cffmpeg_video *v, int code) {
     return v->read_behind_end ? CFFMPEG_TRUNCATED : CFFMPEG_DAMAGED;
 }
 
-const char *cffmpeg_start(void) {
-    const char *missing = cffmpeg_load();
-    if (!missing) av_log_set_level(AV_LOG_QUIET);
-    return missing;
-}
+void cffmpeg_start(void) { av_log_set_level(AV_LOG_QUIET); }
 
 static int read_bytes(void *video, uint8_t *bytes, int count) {
     cffmpeg_video *v = video;

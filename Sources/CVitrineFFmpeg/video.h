@@ -1,7 +1,22 @@
 // What the parts of the shim share.
 #pragma once
 #include "cffmpeg.h"
-#include "library.h"
+#if !__has_include(<libavformat/avformat.h>)
+#error "libavformat/avformat.h is missing. Install libavformat-dev, libavcodec-dev and libswscale-dev (Debian and Ubuntu) or ffmpeg (brew)."
+#endif
+#include <libavcodec/avcodec.h>
+#include <libavformat/avformat.h>
+#include <libavutil/avstring.h>
+#include <libavutil/display.h>
+#include <libavutil/imgutils.h>
+#include <libavutil/pixdesc.h>
+#include <libavutil/samplefmt.h>
+#include <libswscale/swscale.h>
+
+// FFmpeg 6.1 keeps side data of a stream in its parameters, and 7.0 has no function of the stream any more.
+#if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(60, 15, 100)
+#define CFFMPEG_HAS_CODED_SIDE_DATA 1
+#endif
 
 struct cffmpeg_video {
     int fd;

@@ -5,15 +5,13 @@
 // - A failed read (EIO) becomes SQLITE_CORRUPT. Here it stays an error of the system.
 // - The index of the log is used in memory even if its file was cut, which ends the process. See csqlite_check_index.
 //
-// Two kinds do more: one reads only what is in memory, for threads that must not wait; the other writes the pages that
-// a transaction adds to the log together.
+// One kind does more: it reads only what is in memory, for threads that must not wait.
 #include "csqlite.h"
 
 #include <cfilesystem.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,16 +28,6 @@ typedef struct layer_file {
     // Of a database in write-ahead mode: where the first part of the index is mapped, and the bytes of all parts.
     volatile unsigned char *index;
     int64_t index_bytes;
-    // Of a database whose log gathers: the log. Of that log: the database.
-    struct layer_file *partner;
-    // Of a log: the end of it that is not written yet.
-    unsigned char *pending;
-    int64_t pending_start;
-    int pending_count;
-    // Of a log: whether a transaction adds to it, whether a frame's page comes next, and whether it is the last one.
-    int gathers;
-    int expects_page;
-    int ends_transaction;
 } layer_file;
 
 static sqlite3_vfs layers[csqlite_layer_kinds];
@@ -47,67 +35,18 @@ static int is_registered;
 
 static sqlite3_file *below(sqlite3_file *file) { return ((layer_file *)file)->file; }
 
-// So much is gathered at most. SQLite's own file system writes less than 128 KiB by one call.
-enum { pending_limit = 1 << 16, frame_header_bytes = 24 };
-
-static int flush_pending(layer_file *self) {
-    if (!self->pending_count) return SQLITE_OK;
-    int count = self->pending_count;
-    self->pending_count = 0;
-    return self->file->pMethods->xWrite(self->file, self->pending, count, self->pending_start);
-}
-
-// Adds bytes behind those that are pending. Returns 0 where they are to be written by themselves.
-static int append_pending(layer_file *self, const void *bytes, int count, int64_t offset) {
-    if (self->pending_count && self->pending_start + self->pending_count != offset) return 0;
-    if (count > pending_limit - self->pending_count) return 0;
-    if (!self->pending) self->pending = malloc(pending_limit);
-    if (!self->pending) return 0;
-    if (!self->pending_count) self->pending_start = offset;
-    memcpy(self->pending + self->pending_count, bytes, (size_t)count);
-    self->pending_count += count;
-    return 1;
-}
-
-// A frame of the log is a header of 24 bytes and a page, which SQLite writes one by one. The header of the last frame
-// of a transaction has the size of the database in its second word, which is 0 in all others
-// (https://www.sqlite.org/fileformat2.html, 4.1). SQLite announces the transaction to readers after it has written that
-// frame, so all of them are written by then, and a failure is returned by that write.
-static int gather_write(layer_file *self, const void *bytes, int count, sqlite3_int64 offset) {
-    const unsigned char *header = bytes;
-    int is_header = !self->expects_page && count == frame_header_bytes;
-    if (is_header) self->ends_transaction = (header[4] | header[5] | header[6] | header[7]) != 0;
-    int is_last = !is_header && self->expects_page && self->ends_transaction;
-    int is_frame = is_header || self->expects_page;
-    self->expects_page = is_header;
-    if (is_last) self->gathers = 0;
-    if (is_frame && append_pending(self, bytes, count, offset)) return is_last ? flush_pending(self) : SQLITE_OK;
-    int code = flush_pending(self);
-    if (code != SQLITE_OK) return code;
-    // What was flushed left room for it.
-    if (is_frame && append_pending(self, bytes, count, offset)) return is_last ? flush_pending(self) : SQLITE_OK;
-    // Anything else is written as it comes.
-    return self->file->pMethods->xWrite(self->file, bytes, count, offset);
-}
-
 static int layer_close(sqlite3_file *file) {
     layer_file *self = (layer_file *)file;
     if (self->owns_descriptor) close(self->descriptor);
     self->owns_descriptor = 0;
     self->descriptor = -1;
-    if (self->partner) self->partner->partner = NULL;
-    self->partner = NULL;
-    free(self->pending);
-    self->pending = NULL;
-    self->pending_count = 0;
     return self->file->pMethods->xClose(self->file);
 }
 
 static int layer_read(sqlite3_file *file, void *target, int count, sqlite3_int64 offset) {
     layer_file *self = (layer_file *)file;
     if (self->descriptor < 0) {
-        int code = flush_pending(self);
-        if (code == SQLITE_OK) code = self->file->pMethods->xRead(self->file, target, count, offset);
+        int code = self->file->pMethods->xRead(self->file, target, count, offset);
         // What SQLite makes of EIO, ENXIO and ERANGE. It would end as SQLITE_CORRUPT.
         return code == SQLITE_IOERR_CORRUPTFS ? SQLITE_IOERR_READ : code;
     }
@@ -120,24 +59,17 @@ static int layer_read(sqlite3_file *file, void *target, int count, sqlite3_int64
 }
 
 static int layer_write(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 offset) {
-    layer_file *self = (layer_file *)file;
-    if (self->gathers) return gather_write(self, bytes, count, offset);
-    return self->file->pMethods->xWrite(self->file, bytes, count, offset);
+    return below(file)->pMethods->xWrite(below(file), bytes, count, offset);
 }
 
 static int layer_truncate(sqlite3_file *file, sqlite3_int64 size) {
-    int code = flush_pending((layer_file *)file);
-    return code == SQLITE_OK ? below(file)->pMethods->xTruncate(below(file), size) : code;
+    return below(file)->pMethods->xTruncate(below(file), size);
 }
 
-static int layer_sync(sqlite3_file *file, int flags) {
-    int code = flush_pending((layer_file *)file);
-    return code == SQLITE_OK ? below(file)->pMethods->xSync(below(file), flags) : code;
-}
+static int layer_sync(sqlite3_file *file, int flags) { return below(file)->pMethods->xSync(below(file), flags); }
 
 static int layer_size(sqlite3_file *file, sqlite3_int64 *size) {
-    int code = flush_pending((layer_file *)file);
-    return code == SQLITE_OK ? below(file)->pMethods->xFileSize(below(file), size) : code;
+    return below(file)->pMethods->xFileSize(below(file), size);
 }
 
 static int layer_lock(sqlite3_file *file, int level) { return below(file)->pMethods->xLock(below(file), level); }
@@ -175,16 +107,7 @@ static int layer_map_index(sqlite3_file *file, int region, int size, int extends
 }
 
 static int layer_lock_index(sqlite3_file *file, int offset, int count, int flags) {
-    layer_file *log = ((layer_file *)file)->partner;
-    // The first lock is that of the one writer (https://www.sqlite.org/walformat.html, 2.3). What is still pending when
-    // it ends was rolled back.
-    int is_writer = log && offset == 0 && (flags & SQLITE_SHM_EXCLUSIVE);
-    if (is_writer && (flags & SQLITE_SHM_UNLOCK)) {
-        log->gathers = log->expects_page = log->pending_count = 0;
-    }
-    int code = below(file)->pMethods->xShmLock(below(file), offset, count, flags);
-    if (is_writer && (flags & SQLITE_SHM_LOCK) && code == SQLITE_OK) log->gathers = 1;
-    return code;
+    return below(file)->pMethods->xShmLock(below(file), offset, count, flags);
 }
 
 static void layer_barrier(sqlite3_file *file) { below(file)->pMethods->xShmBarrier(below(file)); }
@@ -244,11 +167,6 @@ static int layer_open(
     self->is_writable = 0;
     self->index = NULL;
     self->index_bytes = 0;
-    self->partner = NULL;
-    self->pending = NULL;
-    self->pending_start = 0;
-    self->pending_count = 0;
-    self->gathers = self->expects_page = self->ends_transaction = 0;
     memset(self->file, 0, (size_t)system_vfs->szOsFile);
     int opened = flags;
     int code = system_vfs->xOpen(system_vfs, name, self->file, flags, &opened);
@@ -281,7 +199,6 @@ static void register_layers(void) {
         [csqlite_plain_layer] = {"vitrine", "unix"},
         [csqlite_unlocked_layer] = {"vitrine-unlocked", "unix-none"},
         [csqlite_resident_layer] = {"vitrine-resident", "unix"},
-        [csqlite_gathering_layer] = {"vitrine-gathering", "unix"},
     };
     if (sqlite3_initialize() != SQLITE_OK) return;
     for (int kind = 0; kind < csqlite_layer_kinds; kind++) {
@@ -345,20 +262,11 @@ int csqlite_stop_waiting(sqlite3 *connection, int descriptor) {
     return SQLITE_OK;
 }
 
-int csqlite_gather_log(sqlite3 *connection) {
-    layer_file *database = layer_of(connection, SQLITE_FCNTL_FILE_POINTER);
-    layer_file *log = layer_of(connection, SQLITE_FCNTL_JOURNAL_POINTER);
-    if (!database || !log || database == log || database->partner || log->partner) return SQLITE_MISUSE;
-    database->partner = log;
-    log->partner = database;
-    return SQLITE_OK;
-}
-
 // The header of the index: two copies of 48 bytes and 40 bytes about checkpoints and readers. A copy has the size of a
 // page at 14 and the number of frames in the log at 16; the number of frames that were moved stands at 96
 // (https://www.sqlite.org/walformat.html, 2.1).
 enum { index_header_bytes = 136, header_copy_bytes = 48, page_size_at = 14, frame_count_at = 16, moved_count_at = 96 };
-enum { log_header_bytes = 32 };
+enum { log_header_bytes = 32, frame_header_bytes = 24 };
 
 // Without a valid header, SQLite makes the index anew from the log at the next transaction.
 static void invalidate(layer_file *database) {

@@ -73,10 +73,6 @@ package final class Database {
         // Some builds of SQLite overwrite what is deleted, and so write pages that are free.
         let synchronous = options.durability == .full ? "FULL" : "NORMAL"
         try execute("PRAGMA synchronous=\(synchronous);PRAGMA foreign_keys=ON;PRAGMA secure_delete=OFF")
-        guard options.gathersLog else { return }
-        // A read opens the log. A connection without the layer writes page by page.
-        try execute("PRAGMA schema_version")
-        _ = csqlite_gather_log(handle)
     }
 
     /// Switches the file to write-ahead mode. If two connections switch a new file at once, SQLite fails one of them
@@ -376,9 +372,6 @@ extension Database {
         package var cacheBytes = 2 << 20
         /// Whether ``Database/stopWaiting(descriptor:)`` is called later. The file is not mapped then.
         package var mayStopWaiting = false
-        /// Whether the pages of a transaction are written to the log together instead of one by one. For connections
-        /// that write many pages in a transaction.
-        package var gathersLog = false
         /// How long to wait for another connection's lock, in milliseconds. Default 5000.
         package var busyMilliseconds: Int32 = 5000
 
@@ -485,8 +478,7 @@ extension Database.Options {
     /// The layer over SQLite's file system for the options.
     fileprivate var layer: csqlite_layer_kind {
         if sharing == .unlocked { return csqlite_unlocked_layer }
-        if mayStopWaiting { return csqlite_resident_layer }
-        return gathersLog ? csqlite_gathering_layer : csqlite_plain_layer
+        return mayStopWaiting ? csqlite_resident_layer : csqlite_plain_layer
     }
 }
 

@@ -20,10 +20,8 @@ typedef enum {
 
 typedef struct cffmpeg_video cffmpeg_video;
 
-// Loads the libraries and silences them, as they would write to stderr. Call it first. NULL, or the reason why a library
-// cannot be loaded: then nothing else may be called. With VITRINE_VIDEO_LIBRARIES=all in the environment, the dynamic
-// linker loads them with all libraries that they name.
-const char *cffmpeg_start(void);
+// Silences the libraries, as they would write to stderr. Call it first.
+void cffmpeg_start(void);
 
 // Opens the `size` bytes of `fd`, which are read by pread and must stay open until cffmpeg_close(). Work after this and
 // every later call ends `deadline` milliseconds of the process's own time after cffmpeg_set_deadline() was called last,

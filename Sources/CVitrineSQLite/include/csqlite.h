@@ -30,8 +30,6 @@ typedef enum {
     csqlite_unlocked_layer,
     /// For connections of which ``csqlite_stop_waiting`` is called.
     csqlite_resident_layer,
-    /// For connections of which ``csqlite_gather_log`` is called.
-    csqlite_gathering_layer,
     csqlite_layer_kinds
 } csqlite_layer_kind;
 
@@ -57,10 +55,6 @@ csqlite_file_state csqlite_check_index(sqlite3 *connection);
 /// Checks that the log has all that the index tells of. Called before changes: what is written behind a gap is lost. The
 /// index was checked before.
 csqlite_file_state csqlite_check_log(sqlite3 *connection);
-
-/// From now on, the pages that a transaction adds to the write-ahead log are written together, by as few calls as
-/// possible, before the transaction becomes visible to others.
-int csqlite_gather_log(sqlite3 *connection);
 
 /// From now on, reads of this connection return SQLITE_IOERR_BLOCKED where the disk would have to be waited for, and
 /// nothing sleeps until another connection has given up a lock.

@@ -5,8 +5,6 @@ extension Cache {
     // MARK: Load
 
     /// Loads a value after a miss in memory. Concurrent calls for the same key, format and levels share one load.
-    // A tenth less processor time for loads of bytes.
-    @_specialize(where Value == [UInt8])
     func load(
         _ key: CacheKey, in area: FormatArea<Value>, _ source: AnySource<Value>, levels: CacheLevels,
         reason: LoadReason = .missing, following priority: PrioritySource

@@ -14,8 +14,6 @@ extension Cache {
     ///   - priority: The priority of the lookup.
     /// - Returns: nil if there is no value, or if it has expired or is damaged.
     /// - Throws: ``CacheError/formatNotFound(_:)``, or the error of the disk.
-    // Half of the processor time for bytes in memory.
-    @_specialize(where Value == [UInt8])
     public func value(
         forKey key: CacheKey, format: FormatName = .original, depth: CacheLevel = .disk, levels: CacheLevels = .all,
         priority: Priority = .normal
@@ -50,7 +48,6 @@ extension Cache {
     ///   ``CacheError/transform(key:format:underlying:)``, ``CacheError/formatNotFound(_:)``,
     ///   ``CacheError/invalidTags(count:longest:)`` or ``CacheError/cancelled(key:)``. An error of the disk is logged
     ///   and does not fail the load.
-    @_specialize(where Value == [UInt8])
     public func value(
         forKey key: CacheKey, format: FormatName = .original, levels: CacheLevels = .all, priority: Priority = .normal,
         timeToLive: Duration? = nil, tags: [String] = [], orLoad load: @escaping @Sendable () async throws -> Value

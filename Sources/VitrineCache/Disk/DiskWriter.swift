@@ -117,7 +117,6 @@ final class DiskWriter: @unchecked Sendable {
         self.eviction = eviction
         var options = Database.Options()
         options.cacheBytes = 4 << 20
-        options.gathersLog = true
         let database = try Database(path: generation.databasePath, options: options)
         // The log is moved between batches, by another thread.
         database.setAutomaticCheckpoint(pages: 0)

@@ -143,12 +143,6 @@ struct HelpTopic: Sendable {
                 'required' refuses helper programs without seccomp or Landlock; 'off' allows them without both. \
                 (default: seccomp is needed, Landlock is used if the kernel has it)
                 """),
-            .entry(
-                "VITRINE_VIDEO_LIBRARIES",
-                """
-                'all' loads FFmpeg with all libraries that it names, for versions that do not work without them. \
-                (default: only those that decoders call)
-                """),
             .entry("XDG_CACHE_HOME", "Directory of the caches. (default: ~/.cache)"),
             .entry(
                 "XDG_DATA_HOME",

@@ -49,7 +49,7 @@ package struct WorkerCommand: Sendable, Hashable {
             "PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
             "XDG_DATA_DIRS", "FONTCONFIG_FILE", "FONTCONFIG_PATH", "VITRINE_WORKER_SANDBOX",
             // Fills memory that was not written, for tests (mallopt(3)).
-            "VITRINE_VIDEO_LIBRARIES", "MALLOC_PERTURB_",
+            "MALLOC_PERTURB_",
         ]
         var variables: [String] = inherited.compactMap { name in
             getenv(name).map { "\(name)=\(PathText.text(cString: $0))" }

@@ -24,7 +24,6 @@ extension Cache {
     ///   - progress: Receives the progress of the body and the end of the load.
     /// - Throws: ``CacheError/source(key:underlying:)`` with a ``NetworkError`` if the load fails, and the errors of
     ///   ``value(from:format:levels:priority:)``.
-    @_specialize(where Value == [UInt8])
     public func value(
         from url: URL, id: String? = nil, format: FormatName = .original, levels: CacheLevels = .all,
         priority: Priority = .normal, options: FetchOptions = .default, progress: TransferProgress? = nil
