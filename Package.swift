@@ -46,6 +46,7 @@ let package = Package(
         .library(name: "VitrineStores", targets: ["VitrineStores"]),
         .library(name: "VitrineModels", targets: ["VitrineModels"]),
         .library(name: "VitrineViews", targets: ["VitrineViews"]),
+        .library(name: "VitrineWebPages", targets: ["VitrineWebPages"]),
         .library(name: "VitrineModelsEncryption", targets: ["VitrineModelsEncryption"]),
         .executable(name: "vitrine", targets: ["VitrineCommand"]),
         .executable(name: "vitrine-agent", targets: ["VitrineAgent"]),
@@ -132,6 +133,10 @@ let package = Package(
                 "VitrineCore", "VitrineDatabase", "VitrineCache", "VitrineImaging", "VitrinePipeline", "CVitrineFileSystem",
             ],
             swiftSettings: swift),
+        // Pictures of web pages by an installed browser. A product of its own, which few need.
+        .target(
+            name: "VitrineWebPages", dependencies: ["VitrineCore", "VitrineImaging", "VitrineNetwork", "VitrinePipeline"],
+            swiftSettings: swift),
         // What the clients in VitrinePipeline and the helpers for documents say to each other.
         .target(name: "VitrineHelperProtocol", dependencies: ["VitrineImaging"], swiftSettings: swift),
         .target(
@@ -166,7 +171,7 @@ let package = Package(
             name: "VitrineCommand",
             dependencies: [
                 "VitrineCore", "VitrineCache", "VitrineDatabase", "VitrineImaging", "VitrineModels", "VitrineNetwork",
-                "VitrineDownloads", "VitrinePipeline", "VitrineStores", "CVitrineSandbox",
+                "VitrineDownloads", "VitrinePipeline", "VitrineStores", "VitrineWebPages", "CVitrineSandbox",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -302,7 +307,7 @@ let package = Package(
         .testTarget(
             name: "VitrinePipelineTests",
             dependencies: [
-                "VitrinePipeline", "VitrineNetwork", "VitrinePDF", "VitrineVideo", "VitrineText", "VitrineWorker",
+                "VitrinePipeline", "VitrineWebPages", "VitrineNetwork", "VitrinePDF", "VitrineVideo", "VitrineText", "VitrineWorker",
                 "VitrineHelperProtocol", "TestSupport",
             ],
             resources: [.copy("Fixtures")], swiftSettings: swift),

@@ -126,6 +126,7 @@ let package = Package(
                 .product(name: "VitrineImaging", package: "Vitrine"),
                 .product(name: "VitrineNetwork", package: "Vitrine"),
                 .product(name: "VitrinePipeline", package: "Vitrine"),
+                .product(name: "VitrineWebPages", package: "Vitrine"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdTesting", package: "hummingbird"),
                 .product(name: "Crypto", package: "swift-crypto"),

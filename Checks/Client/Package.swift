@@ -6,6 +6,7 @@ import PackageDescription
 let products = [
     "Vitrine", "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrineDownloads",
     "VitrinePipeline", "VitrineStores", "VitrineModels", "VitrineModelsEncryption", "VitrineViews",
+    "VitrineWebPages",
 ]
 let helpers = ["vitrine", "vitrine-agent", "vitrine-worker", "vitrine-pdf", "vitrine-video", "vitrine-text"]
 
@@ -23,7 +24,8 @@ let package = Package(
         .executableTarget(name: "Extract", swiftSettings: [.treatAllWarnings(as: .error)]),
         // Snippets declare values that they do not use, so their warnings are meaningless.
         .target(
-            name: "Snippets", dependencies: [.product(name: "Vitrine", package: "Vitrine")],
+            name: "Snippets",
+            dependencies: ["Vitrine", "VitrineWebPages"].map { .product(name: $0, package: "Vitrine") },
             swiftSettings: [.unsafeFlags(["-suppress-warnings"])]),
     ],
     swiftLanguageModes: [.v6]

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import VitrineCore
 import VitrineServer
-@_spi(BrowserControl) import VitrinePipeline
+@_spi(BrowserControl) import VitrineWebPages
 
 /// A tab of a real browser that a test looks at and types into. For use from one thread.
 final class TestPage {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import VitrineImaging
 import VitrinePipeline
+import VitrineWebPages
 
 /// `vitrine formats`: the kinds of files that can be shown, and how each is read on this machine.
 struct FormatsCommand: ParsableCommand {

@@ -1,6 +1,7 @@
 import VitrineCore
 import VitrineImaging
 import VitrinePipeline
+import VitrineWebPages
 
 #if canImport(Glibc)
 import Glibc

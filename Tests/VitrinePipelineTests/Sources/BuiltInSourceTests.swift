@@ -32,18 +32,6 @@ import VitrinePipeline
         #expect(source.clampsToEnd && source.prefersCoverArt)
     }
 
-    @Test func optionsOfWebPagesReachTheirSource() throws {
-        let plain = try #require(BuiltInSource.webPage("https://example.org").base as? WebPageSource)
-        #expect(plain.allowedSchemes == [.http, .https] && plain.viewportWidth == nil)
-        #expect(!plain.showsFullPage && plain.usesSandbox && plain.policy.allowsPrivateAddresses)
-        let chosen = BuiltInSource.webPage(
-            "file:///a.html", viewportWidth: 800, showsFullPage: true, policy: .publicOnly, schemes: [.file],
-            usesSandbox: false)
-        let source = try #require(chosen.base as? WebPageSource)
-        #expect(source.allowedSchemes == [.file] && source.viewportWidth == 800)
-        #expect(source.showsFullPage && !source.usesSandbox && !source.policy.allowsPrivateAddresses)
-    }
-
     @Test func partsOfURLsReachTheirSource() throws {
         let url = try #require(URL(string: "https://example.org/a"))
         func part(_ source: BuiltInSource) throws -> URLImageSource.Part {

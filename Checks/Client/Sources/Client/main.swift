@@ -11,6 +11,7 @@ import VitrineNetwork
 import VitrineStores
 import VitrinePipeline
 import VitrineViews
+import VitrineWebPages
 
 let samples = CommandLine.arguments.dropFirst().first ?? "Samples"
 let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-client-\(UUID().uuidString)").path

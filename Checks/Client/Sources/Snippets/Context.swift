@@ -161,6 +161,8 @@ enum VitrinePipelineContext {
     }
     static func update<Changes>(_ changes: Changes) {}
 }
+enum VitrineWebPagesContext {
+}
 enum VitrineViewsContext {
     @MainActor final class Picture: ImageTarget {
         func show(_ image: Image?, transition: ImageTransition) {}

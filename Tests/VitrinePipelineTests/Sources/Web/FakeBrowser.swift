@@ -3,6 +3,7 @@ import Foundation
 import TestSupport
 import VitrineImaging
 import VitrinePipeline
+import VitrineWebPages
 
 /// A program that stands in for a browser: a script that finds its arguments, reads commands from descriptor 3 and
 /// answers through descriptor 4, in its own directory.

@@ -5,6 +5,7 @@ import VitrineCore
 import VitrineImaging
 import VitrineNetwork
 import VitrinePipeline
+import VitrineWebPages
 
 /// A web of two hosts: `page.test` has a public address, `inner.test` that of this machine. Both are loopback servers.
 final class PageSite: Sendable {

@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 import VitrinePipeline
+import VitrineWebPages
 
 /// What the proxy of web pages takes from browsers and servers.
 @Suite struct ProxyHeadTests {

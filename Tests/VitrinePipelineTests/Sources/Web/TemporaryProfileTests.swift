@@ -3,6 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 import VitrinePipeline
+import VitrineWebPages
 
 @Suite struct TemporaryProfileTests {
     @Test func isRemovedWithTheObject() throws {

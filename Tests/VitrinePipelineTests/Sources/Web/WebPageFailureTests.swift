@@ -5,6 +5,7 @@ import Testing
 import VitrineCore
 import VitrineImaging
 import VitrinePipeline
+import VitrineWebPages
 
 /// Browsers that are not there, do not answer, or answer nonsense; pages that may not be drawn.
 @Suite struct WebPageFailureTests {

@@ -5,6 +5,7 @@ import Testing
 import VitrineImaging
 import VitrineNetwork
 import VitrinePipeline
+import VitrineWebPages
 
 /// Pages that lead on to others, and pages that take more than they get.
 @Suite(.enabled(if: WebPageSource.isAvailable, "needs Chromium or Google Chrome"), .serialized)

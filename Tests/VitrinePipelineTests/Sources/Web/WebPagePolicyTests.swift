@@ -6,6 +6,7 @@ import Testing
 import VitrineImaging
 import VitrineNetwork
 import VitrinePipeline
+import VitrineWebPages
 
 /// What pages may load: nothing from this machine, unless the user named it.
 @Suite(.enabled(if: WebPageSource.isAvailable, "needs Chromium or Google Chrome"), .serialized)

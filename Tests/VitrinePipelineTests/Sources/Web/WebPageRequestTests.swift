@@ -3,10 +3,24 @@ import Foundation
 import TestSupport
 import Testing
 import VitrineImaging
+import VitrineNetwork
 import VitrinePipeline
+import VitrineWebPages
 
 /// What a browser is asked for, and what becomes of its picture.
 @Suite struct WebPageRequestTests {
+    @Test func optionsOfWebPagesReachTheirSource() throws {
+        let plain = try #require(BuiltInSource.webPage("https://example.org").base as? WebPageSource)
+        #expect(plain.allowedSchemes == [.http, .https] && plain.viewportWidth == nil)
+        #expect(!plain.showsFullPage && plain.usesSandbox && plain.policy.allowsPrivateAddresses)
+        let chosen = BuiltInSource.webPage(
+            "file:///a.html", viewportWidth: 800, showsFullPage: true, policy: .publicOnly, schemes: [.file],
+            usesSandbox: false)
+        let source = try #require(chosen.base as? WebPageSource)
+        #expect(source.allowedSchemes == [.file] && source.viewportWidth == 800)
+        #expect(source.showsFullPage && !source.usesSandbox && !source.policy.allowsPrivateAddresses)
+    }
+
     private static let blue = Color(red: 0, green: 0, blue: 255)
 
     @Test func givesExactlyTheSizeAskedFor() throws {

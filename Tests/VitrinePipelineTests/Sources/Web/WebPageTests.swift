@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 import VitrineImaging
 import VitrinePipeline
+import VitrineWebPages
 
 /// Pages drawn by the browser of this machine.
 @Suite(.enabled(if: WebPageSource.isAvailable, "needs Chromium or Google Chrome"), .serialized)

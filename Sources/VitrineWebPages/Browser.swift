@@ -12,6 +12,7 @@ import Darwin
 #endif
 import VitrineCore
 import VitrineImaging
+import VitrinePipeline
 
 /// An installed browser, started once for each page.
 struct Browser {

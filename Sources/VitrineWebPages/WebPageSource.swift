@@ -1,6 +1,7 @@
 import VitrineCore
 import VitrineImaging
 import VitrineNetwork
+import VitrinePipeline
 
 /// The schemes of addresses that a web page may have and load.
 ///

@@ -4,6 +4,7 @@
 import VitrineCore
 import VitrineImaging
 import VitrineNetwork
+import VitrinePipeline
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
