@@ -32,6 +32,12 @@ let glib: [CSetting] = findsLibraries ? [] : [
         ].flatMap { ["-isystem", $0] })
 ]
 
+func codec(_ name: String, _ libraries: [Target.Dependency] = []) -> Target {
+    .target(
+        name: name, dependencies: ["VitrineCore", "VitrineImageCore", "VitrinePixels", "CVitrinePixels"] + libraries,
+        swiftSettings: fast)
+}
+
 let package = Package(
     name: "Vitrine",
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .visionOS(.v2), .watchOS(.v11)],
@@ -39,7 +45,7 @@ let package = Package(
         .library(name: "Vitrine", targets: ["Vitrine"]),
         .library(name: "VitrineCore", targets: ["VitrineCore"]),
         .library(name: "VitrineCache", targets: ["VitrineCache"]),
-        .library(name: "VitrineImaging", targets: ["VitrineImaging"]),
+        .library(name: "VitrineImaging", targets: ["VitrineImaging", "VitrineImageCore", "VitrineJPEG"]),
         .library(name: "VitrineNetwork", targets: ["VitrineNetwork"]),
         .library(name: "VitrineDownloads", targets: ["VitrineDownloads"]),
         .library(name: "VitrinePipeline", targets: ["VitrinePipeline"]),
@@ -98,19 +104,29 @@ let package = Package(
         ),
         // Arithmetic on single pixels, for the other files of VitrineImaging to inline in debug builds.
         .target(name: "VitrinePixels", swiftSettings: fast),
+        // What all codecs share: pictures, geometry, colour, resampling, limits, and the protocols of decoders.
+        .target(
+            name: "VitrineImageCore",
+            dependencies: ["VitrineCore", "VitrinePixels", "CVitrinePixels", "CVitrineSandbox"],
+            swiftSettings: fast),
+        // Codecs, none of which knows another one. `Codecs.standard` of VitrineImaging lists them.
+        codec("VitrineJPEG", [.target(name: "CVitrineJPEG", condition: .when(traits: ["SystemCodecs"]))]),
+        codec("VitrinePNG", [.target(name: "CVitrinePNG", condition: .when(traits: ["SystemCodecs"]))]),
+        codec("VitrineHEIF", [.target(name: "CVitrineAVIF", condition: .when(traits: ["SystemCodecs"]))]),
+        codec("VitrineJXL"),
+        codec("VitrineRaster", [.target(name: "CVitrineWebP", condition: .when(traits: ["SystemCodecs"]))]),
+        codec("VitrineSVG"),
+        codec("VitrineContainers"),
+        .target(
+            name: "VitrineWorkers", dependencies: ["VitrineCore", "VitrineImageCore", "CVitrineSandbox"],
+            swiftSettings: fast),
         .target(
             name: "VitrineImaging",
             dependencies: [
-                "VitrineCore",
-                "VitrinePixels", "CVitrinePixels",
-                "CVitrineSandbox",
-                .target(name: "CVitrineJPEG", condition: .when(traits: ["SystemCodecs"])),
-                .target(name: "CVitrinePNG", condition: .when(traits: ["SystemCodecs"])),
-                .target(name: "CVitrineWebP", condition: .when(traits: ["SystemCodecs"])),
-                .target(name: "CVitrineAVIF", condition: .when(traits: ["SystemCodecs"])),
+                "VitrineCore", "VitrineImageCore", "VitrineJPEG", "VitrinePNG", "VitrineHEIF", "VitrineJXL",
+                "VitrineRaster", "VitrineSVG", "VitrineContainers", "VitrineWorkers",
             ],
-            swiftSettings: fast
-        ),
+            swiftSettings: fast),
         .target(
             name: "VitrineNetwork",
             dependencies: [
@@ -125,7 +141,10 @@ let package = Package(
             swiftSettings: swift),
         .target(
             name: "VitrinePipeline",
-            dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrineHelperProtocol", "CVitrineSandbox"],
+            dependencies: [
+                "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineContainers", "VitrinePNG", "VitrineNetwork",
+                "VitrineHelperProtocol", "CVitrineSandbox",
+            ],
             swiftSettings: swift),
         .target(
             name: "VitrineStores",
@@ -171,7 +190,8 @@ let package = Package(
             name: "VitrineCommand",
             dependencies: [
                 "VitrineCore", "VitrineCache", "VitrineDatabase", "VitrineImaging", "VitrineModels", "VitrineNetwork",
-                "VitrineDownloads", "VitrinePipeline", "VitrineStores", "VitrineWebPages", "CVitrineSandbox",
+                "VitrineDownloads", "VitrinePipeline", "VitrineStores", "VitrineWebPages", "VitrineContainers", "VitrineSVG",
+                "VitrinePixels", "CVitrineSandbox",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -181,7 +201,8 @@ let package = Package(
         .executableTarget(
             name: "VitrineWorker",
             dependencies: [
-                "VitrineImaging", "CVitrineVips", "CVitrineJP2", "CVitrineTIFF", "CVitrineJXL", "CVitrineRaw",
+                "VitrineImaging", "VitrineContainers", "VitrineHEIF", "VitrineJXL", "VitrinePNG", "VitrineRaster",
+                "CVitrineVips", "CVitrineJP2", "CVitrineTIFF", "CVitrineJXL", "CVitrineRaw",
                 "CVitrineArchive", "CVitrineSandbox",
             ],
             swiftSettings: swift),
@@ -273,7 +294,7 @@ let package = Package(
             name: "VitrineFuzz",
             dependencies: [
                 "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineModels", "VitrineNetwork", "VitrineDownloads",
-                "VitrinePipeline", "VitrineHelperProtocol", "ModelsSamples", "TestSupport",
+                "VitrinePipeline", "VitrineWebPages", "VitrineHelperProtocol", "ModelsSamples", "TestSupport",
             ],
             path: "Tests/Fuzz", swiftSettings: swift),
         // Costs of the scheduling primitives, which are internal to this package; see `Benchmarks/README.md`.

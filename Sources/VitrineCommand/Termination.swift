@@ -2,6 +2,7 @@ import CVitrineSandbox
 import Synchronization
 import VitrineCore
 import VitrinePipeline
+import VitrineWebPages
 
 #if canImport(Glibc)
 import Glibc

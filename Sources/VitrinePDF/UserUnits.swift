@@ -78,7 +78,7 @@ struct UserUnits {
             else { return }
             let source = ByteSource(bytes: data, name: "stream")
             guard
-                let inflated = try? ZipArchive.inflate(
+                let inflated = try? InflaterRange.inflate(
                     0..<data.count, source, wrapper: .zlib, claimed: 0, maximum: budget), first <= inflated.count
             else { return }
             budget -= inflated.count

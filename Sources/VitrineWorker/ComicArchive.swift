@@ -1,6 +1,7 @@
 import CVitrineArchive
 import CVitrineSandbox
 import VitrineImaging
+import VitrineContainers
 
 /// Reads the first pages of comics in RAR and 7z archives by libarchive.
 ///

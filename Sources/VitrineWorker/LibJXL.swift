@@ -1,6 +1,7 @@
 import CVitrineJXL
 import VitrineCore
 import VitrineImaging
+import VitrineJXL
 
 /// Decodes whole frames of JPEG XL by libjxl, and averages blocks while rows arrive.
 ///

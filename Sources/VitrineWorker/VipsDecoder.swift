@@ -1,5 +1,6 @@
 import CVitrineVips
 import VitrineImaging
+import VitrineHEIF
 
 /// Decodes by libvips the formats without a decoder in VitrineImaging, and the varieties that those decoders reject.
 ///

@@ -11,6 +11,8 @@ import CVitrineRaw
 import CVitrineTIFF
 import CVitrineVips
 import VitrineImaging
+import VitrinePNG
+import VitrineRaster
 
 HelperVersion.printIfRequested(
     "vitrine-worker",
@@ -18,11 +20,13 @@ HelperVersion.printIfRequested(
         ("libvips", String(cString: cvips_version())), ("OpenJPEG", String(cString: cjp2_version())),
         ("libtiff", String(cString: ctiff_version())), ("libjxl", String(cString: cjxl_version())),
     ]
-        + LibraryVersion.codecs.compactMap { library in library.version.map { (library.name, $0) } })
+        + Codecs.standard.libraries.compactMap { library in library.version.map { (library.name, $0) } })
 // The host runs a worker on each processor.
 IdleCores.shared.limit(to: 1)
 // Icons of Apple can hold JPEG 2000.
-let icons = ICNSDecoder(pictures: [PNGDecoder(), JP2Decoder()])
+var jp2 = Codec.jp2
+jp2.decoders = [JP2Decoder()]
+let icons = ICNSDecoder(pictures: Codecs([.png, jp2]))
 let decoders: [any ImageDecoding] =
     [SecondOpinion(on: .avif)] + DecoderRegistry.standard.decoders
     + [LibJXLDecoder(), JP2Decoder(), TIFFDecoder(), VipsDecoder(), icons]
@@ -30,6 +34,6 @@ let server =
     CommandLine.arguments.dropFirst().first == RawDevelopment.argument
     ? WorkerServer(documents: RawDeveloper(), warmUp: { _ = craw_load() })
     : WorkerServer(
-        decoders: decoders, encoders: [LibJXLEncoder()], documents: ComicArchive(), warmUp: WarmUp.run,
-        hasFailedCheck: cvips_has_failed_check)
+        decoders: decoders, encoders: [LibJXLEncoder()], codecs: .pictures, documents: ComicArchive(),
+        warmUp: WarmUp.run, hasFailedCheck: cvips_has_failed_check)
 exit(server.run().rawValue)

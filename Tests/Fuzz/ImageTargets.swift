@@ -2,6 +2,13 @@ import TestSupport
 import VitrineCore
 @_spi(JPEGRows) import VitrineImaging
 import VitrinePipeline
+import VitrineContainers
+import VitrineHEIF
+@_spi(JPEGRows) import VitrineJPEG
+import VitrineJXL
+import VitrinePNG
+import VitrineRaster
+import VitrineSVG
 
 extension FuzzTargets {
     /// Small enough that no picture takes long, and that a bomb which gets past them is seen.
@@ -29,7 +36,7 @@ extension FuzzTargets {
             decoding(
                 "decode-png", .png, PNGDecoder(), generate: FuzzGenerators.png, repair: Seeds.withChecksums),
             decoding("decode-gif", .gif, GIFDecoder()), decoding("decode-bmp", .bmp, BMPDecoder()),
-            decoding("decode-ico", .ico, ICODecoder(png: PNGDecoder())), arrivingJPEG, arrivingPicture, pictures,
+            decoding("decode-ico", .ico, ICODecoder(pictures: Codecs([.png]))), arrivingJPEG, arrivingPicture, pictures,
             embeddedPreviews, jpegRows, jpegPieces, pngStage, frames(.gif),
             frames(.png, repair: Seeds.withChecksums), frames(.webp), frameTimes,
         ]
@@ -294,7 +301,7 @@ extension FuzzTargets {
     // MARK: Headers and what stands beside pixels
 
     static var headers: [FuzzTarget] {
-        ImageFormat.builtIn.map(header) + PictureLocators.all.filter { $0 != ComicArchivePictures.self }.map(held) + [
+        ImageFormat.builtIn.map(header) + Codecs.standard.locators.filter { $0 != ComicArchivePictures.self }.map(held) + [
             archiveHeaders, zipEntries, recordingCover, xmlScanner, exifBlock, xmpPacket, profile, boxes, items, pngText,
             movie, kinds, svg, blurHash, thumbHash,
         ]

@@ -6,6 +6,7 @@ import VitrineImaging
 import VitrineModels
 import VitrineNetwork
 import VitrinePipeline
+import VitrineWebPages
 
 extension FuzzTargets {
     // MARK: Downloads

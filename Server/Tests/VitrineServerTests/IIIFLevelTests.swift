@@ -4,6 +4,7 @@ import ServerTestSupport
 import Testing
 import VitrineCore
 @_spi(JPEGRows) import VitrineImaging
+@_spi(JPEGRows) import VitrineJPEG
 
 import VitrineServer
 

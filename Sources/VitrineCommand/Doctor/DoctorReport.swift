@@ -5,6 +5,7 @@ import VitrineDownloads
 import VitrineImaging
 import VitrineNetwork
 import VitrinePipeline
+import VitrineWebPages
 
 #if canImport(Glibc)
 import Glibc
@@ -100,7 +101,7 @@ struct DoctorReport: Encodable {
     }
 
     private static func libraries() -> [LibraryVersion] {
-        var libraries = [LibraryVersion("SQLite", version: Database.libraryVersion)] + LibraryVersion.codecs
+        var libraries = [LibraryVersion("SQLite", version: Database.libraryVersion)] + Codecs.standard.libraries
         #if os(Linux)
         let curl = CurlLoader.library
         libraries.append(LibraryVersion("libcurl", version: curl.version, problem: curl.problem))

@@ -96,7 +96,7 @@ private struct FormatReport: Encodable {
 
     /// Images, files that hold pictures, documents, films and web pages, in this order.
     static var all: [FormatReport] {
-        (ImageFormat.builtIn + PictureLocators.formats).map(image)
+        (ImageFormat.builtIn + Codecs.standard.holdingFormats).map(image)
             + [
                 FormatReport(
                     "pdf", mediaTypes: ["application/pdf"], extensions: ["pdf"],

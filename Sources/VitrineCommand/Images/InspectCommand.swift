@@ -2,6 +2,7 @@ import ArgumentParser
 import VitrineCore
 import VitrineImaging
 import VitrinePipeline
+import VitrineSVG
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

@@ -1,7 +1,3 @@
-#if SystemCodecs
-import CVitrineAVIF
-import CVitrineWebP
-#endif
 import VitrineCore
 
 /// Writes an animation frame by frame, as animated WebP or as an AVIF sequence.
@@ -17,13 +13,6 @@ import VitrineCore
 /// changed. Encoders of video do better at that, so that an AVIF sequence of a film has about a quarter of the bytes;
 /// fewer programs show it. Not for several threads at a time.
 public final class AnimationEncoder {
-    /// A file that is being written.
-    fileprivate protocol Writer: AnyObject {
-        /// Adds the part of an image that differs from the previous one.
-        func add(_ image: Image, _ changed: PixelRect, milliseconds: Int) throws(ImageError)
-        func finish() throws(ImageError) -> [UInt8]
-    }
-
     /// The number of frames in the file so far.
     public private(set) var frameCount = 0
 
@@ -31,7 +20,7 @@ public final class AnimationEncoder {
     private let quality: Double
     private let loopCount: Int
     private let isOpaque: Bool
-    private var writer: (any Writer)?
+    private var writer: (any AnimationWriting)?
     /// The last frame, which a later one may prolong.
     private var pending: (image: Image, changed: PixelRect, milliseconds: Int)?
     private var isFinished = false
@@ -114,16 +103,13 @@ public final class AnimationEncoder {
         frameCount += 1
     }
 
-    private func makeWriter(_ size: PixelSize) throws(ImageError) -> any Writer {
-        #if SystemCodecs
-        let quality = max(0, min(1, quality))
-        if format == .avif {
-            return try AVIFWriter(size, quality: quality, hasAlpha: !isOpaque, loopCount: loopCount)
+    private func makeWriter(_ size: PixelSize) throws(ImageError) -> any AnimationWriting {
+        guard let writer = Codecs.standard[format]?.animationWriter else {
+            throw .encodingFailed(format: format, reason: "built without the trait SystemCodecs")
         }
-        return try WebPWriter(size, quality: quality, loopCount: loopCount)
-        #else
-        throw .encodingFailed(format: format, reason: "built without the trait SystemCodecs")
-        #endif
+        return try writer(
+            AnimationParameters(
+                size: size, quality: max(0, min(1, quality)), isOpaque: isOpaque, loopCount: loopCount))
     }
 }
 
@@ -169,131 +155,3 @@ extension Image {
         }
     }
 }
-
-#if SystemCodecs
-/// Writes animated WebP: each frame as a still file of its changed part.
-private final class WebPWriter: AnimationEncoder.Writer {
-    private let animation: OpaquePointer
-    private let quality: Double
-
-    /// libwebp's fastest method: the file is a sixth larger than with its default, and takes half the time.
-    private static let method: Int32 = 0
-    private static let maximumSide = 16_383
-
-    init(_ size: PixelSize, quality: Double, loopCount: Int) throws(ImageError) {
-        guard size.longestSide <= Self.maximumSide else {
-            throw .encodingFailed(format: .webp, reason: "a side is longer than \(Self.maximumSide) pixels")
-        }
-        guard let animation = cwebp_animation_create(Int32(size.width), Int32(size.height), Int32(loopCount)) else {
-            throw .encodingFailed(format: .webp, reason: "no memory for the animation")
-        }
-        self.animation = animation
-        self.quality = quality
-    }
-
-    deinit { cwebp_animation_destroy(animation) }
-
-    func add(_ image: Image, _ changed: PixelRect, milliseconds: Int) throws(ImageError) {
-        var encoding = cwebp_encoding()
-        encoding.width = Int32(changed.size.width)
-        encoding.height = Int32(changed.size.height)
-        encoding.stride = Int32(image.bytesPerRow)
-        encoding.has_alpha = image.isFullyOpaque ? 0 : 1
-        encoding.quality = Float(quality * 100)
-        encoding.method = Self.method
-        var count = 0
-        var reason: UnsafePointer<CChar>?
-        let file = image.withUnsafeBytes { pixels in
-            encoding.rgba = pixels.baseAddress?.advanced(by: changed.y * image.bytesPerRow + changed.x * 4)
-                .assumingMemoryBound(to: UInt8.self)
-            return cwebp_encode(&encoding, &count, &reason)
-        }
-        guard let file else {
-            throw .encodingFailed(format: .webp, reason: reason.map { String(cString: $0) } ?? "libwebp gave no reason")
-        }
-        defer { cwebp_free(file) }
-        let isAdded = cwebp_animation_add(
-            animation, file, count, Int32(changed.x), Int32(changed.y), Int32(clamping: milliseconds))
-        guard isAdded != 0 else { throw .encodingFailed(format: .webp, reason: "libwebp refused a frame") }
-    }
-
-    func finish() throws(ImageError) -> [UInt8] {
-        var count = 0
-        guard let file = cwebp_animation_finish(animation, &count) else {
-            throw .encodingFailed(format: .webp, reason: "libwebp refused the animation")
-        }
-        defer { cwebp_free(file) }
-        return [UInt8](UnsafeBufferPointer(start: file, count: count))
-    }
-}
-
-/// Writes AVIF sequences.
-private final class AVIFWriter: AnimationEncoder.Writer {
-    private let animation: OpaquePointer
-    private let size: PixelSize
-
-    /// The speed of libavif's encoder, of 10. It takes a tenth to a quarter less time than 8 for the same size and
-    /// quality; 10 is the same in libaom 3.6.
-    private static let speed: Int32 = 9
-    private static let maximumSide = 65_535
-
-    init(_ size: PixelSize, quality: Double, hasAlpha: Bool, loopCount: Int) throws(ImageError) {
-        guard size.longestSide <= Self.maximumSide else {
-            throw .encodingFailed(format: .avif, reason: "a side is longer than \(Self.maximumSide) pixels")
-        }
-        var encoding = cavif_encoding()
-        encoding.width = UInt32(size.width)
-        encoding.height = UInt32(size.height)
-        encoding.stride = UInt32(size.width * Image.bytesPerPixel)
-        encoding.has_alpha = hasAlpha ? 1 : 0
-        encoding.quantizer = Int32(LibAVIFEncoder.quantizer(for: quality))
-        encoding.speed = Self.speed
-        var reason: UnsafePointer<CChar>?
-        guard let animation = cavif_animation_create(&encoding, Int32(loopCount), &reason) else {
-            throw Self.failure(reason)
-        }
-        self.animation = animation
-        self.size = size
-    }
-
-    deinit { cavif_animation_destroy(animation) }
-
-    func add(_ image: Image, _ changed: PixelRect, milliseconds: Int) throws(ImageError) {
-        let image = image.bytesPerRow == size.width * Image.bytesPerPixel ? image : image.packed
-        var reason: UnsafePointer<CChar>?
-        let isAdded = image.withUnsafeBytes { pixels in
-            cavif_animation_add(
-                animation, pixels.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt32(clamping: milliseconds),
-                &reason)
-        }
-        guard isAdded != 0 else { throw Self.failure(reason) }
-    }
-
-    func finish() throws(ImageError) -> [UInt8] {
-        var count = 0
-        var reason: UnsafePointer<CChar>?
-        guard let file = cavif_animation_finish(animation, &count, &reason) else { throw Self.failure(reason) }
-        defer { cavif_free(file) }
-        return [UInt8](UnsafeBufferPointer(start: file, count: count))
-    }
-
-    private static func failure(_ reason: UnsafePointer<CChar>?) -> ImageError {
-        .encodingFailed(format: .avif, reason: reason.map { String(cString: $0) } ?? "libavif gave no reason")
-    }
-}
-
-extension Image {
-    /// The same pixels in rows without gaps.
-    fileprivate var packed: Image {
-        Image(width: width, height: height, alpha: alpha) { target in
-            withUnsafeBytes { source in
-                for y in 0..<height {
-                    let row = UnsafeRawBufferPointer(rebasing: source[(y * bytesPerRow)...].prefix(4 * width))
-                    UnsafeMutableRawBufferPointer(rebasing: target[(y * 4 * width)...].prefix(4 * width))
-                        .copyMemory(from: row)
-                }
-            }
-        }
-    }
-}
-#endif

@@ -1,4 +1,5 @@
 import VitrineCore
+import VitrineSVG
 
 /// Decodes images of any supported format at a requested size.
 ///

@@ -66,20 +66,6 @@ extension Image {
         guard !quality.isNaN else { throw .invalidRequest(reason: "a quality must be a number") }
         return max(0, min(1, quality))
     }
-
-    /// Whether every pixel is opaque, also where ``alpha`` allows others. Reads pixels only if ``alpha`` does.
-    package var isFullyOpaque: Bool {
-        if alpha == .opaque { return true }
-        return withUnsafeBytes { bytes in
-            for y in 0..<height {
-                let row = bytes.baseAddress! + y &* bytesPerRow
-                var all: UInt32 = 0xff00_0000
-                for x in 0..<width { all &= PixelMath.load(row + x &* 4) }
-                if all != 0xff00_0000 { return false }
-            }
-            return true
-        }
-    }
 }
 
 /// A file format to write, with its quality.

@@ -1,4 +1,5 @@
 package import VitrineCore
+import VitrineJPEG
 
 /// Makes images of one file while its bytes arrive.
 ///

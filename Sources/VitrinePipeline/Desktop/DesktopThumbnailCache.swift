@@ -7,6 +7,7 @@ import Darwin
 #endif
 import VitrineCore
 import VitrineImaging
+import VitrinePNG
 
 /// The thumbnails that file managers and other programs of a desktop share, as the freedesktop.org Thumbnail Managing
 /// Standard, version 0.9, lays them down.

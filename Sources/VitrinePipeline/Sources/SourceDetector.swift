@@ -1,5 +1,6 @@
 import VitrineHelperProtocol
 import VitrineImaging
+import VitrineContainers
 
 /// Chooses the source for an input by its content, never by its name.
 ///

@@ -77,7 +77,7 @@ package struct URLImageSource: RemoteImageSource, FileBackedSource {
     ] + holdingTypes
 
     /// Media types of files that are shown by a picture in them, such as books and documents.
-    private static let holdingTypes = PictureLocators.formats.flatMap(\.mediaTypes).filter { type in
+    private static let holdingTypes = Codecs.standard.holdingFormats.flatMap(\.mediaTypes).filter { type in
         !["image/", "video/", "audio/"].contains { type.hasPrefix($0) }
     }
 

@@ -1,5 +1,6 @@
 import TestSupport
 import VitrineImaging
+import VitrineHEIF
 
 /// Pictures of HEVC (ITU-T H.265) whose parameter sets are valid, in every combination that the decoder reads, with
 /// slices of chance behind them.

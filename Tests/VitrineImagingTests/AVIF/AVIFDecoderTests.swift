@@ -2,6 +2,7 @@
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineHEIF
 
 struct AVIFDecoderTests {
     private let size = PixelSize(width: 75, height: 53)

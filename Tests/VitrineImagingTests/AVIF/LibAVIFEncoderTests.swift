@@ -1,6 +1,7 @@
 #if SystemCodecs
 import Testing
 import VitrineImaging
+import VitrineHEIF
 
 struct LibAVIFEncoderTests {
     private func picture(hasAlpha: Bool) -> Image {

@@ -1,6 +1,7 @@
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineRaster
 
 struct BMPDecoderTests {
     private let size = PixelSize(width: 23, height: 17)
@@ -91,7 +92,7 @@ struct BMPDecoderTests {
     @Test(.enabled(if: Corpus.isAvailable, "needs the shared corpus"))
     func hostileFilesEndInAnErrorOrAPicture() throws {
         for path in Corpus.files(in: "hostile/pillow") + Corpus.files(in: "hostile/truncated") {
-            for decoder in [BMPDecoder() as any ImageDecoding, ICODecoder(png: BMPDecoder())] {
+            for decoder in [BMPDecoder() as any ImageDecoding, ICODecoder(pictures: Codecs([.bmp]))] {
                 _ = try? decoder.decode(ByteSource(.file(path)), request(target: PixelSize(8), allowPartial: true))
             }
         }

@@ -1,5 +1,7 @@
 import Testing
 import VitrineImaging
+import VitrinePNG
+import VitrineRaster
 
 struct ICODecoderTests {
     /// Stands for a PNG decoder and answers with the size it is asked for.
@@ -24,7 +26,9 @@ struct ICODecoderTests {
         var limits = ImageLimits.standard
         limits.maximumPixels = 200_000
         let info = ImageInfo(format: .ico, storedSize: PixelSize(32))
-        return try ICODecoder(png: Recorder()).decode(
+        var png = Codec.png
+        png.decoders = [Recorder()]
+        return try ICODecoder(pictures: Codecs([png])).decode(
             ByteSource(bytes: bytes, name: "test"),
             DecodeRequest(info: info, target: target, page: page, allowPartial: true, limits: limits))
     }

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineContainers
 
 #if canImport(Glibc)
 import Glibc

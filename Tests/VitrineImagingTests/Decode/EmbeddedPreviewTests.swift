@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineJPEG
 
 @Suite struct EmbeddedPreviewTests {
     /// A photo as cameras store it: a grey picture, whose Exif block carries a preview in four colours.

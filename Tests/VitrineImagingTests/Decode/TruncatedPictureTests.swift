@@ -2,6 +2,7 @@
 import TestSupport
 import Testing
 import VitrineImaging
+import VitrineRaster
 
 /// The rule for files that end early, the same for JPEG, PNG, WebP and GIF: “Files that end early” in Security.md.
 @Suite struct TruncatedPictureTests {

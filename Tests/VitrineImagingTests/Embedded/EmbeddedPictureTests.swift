@@ -3,6 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 import VitrineImaging
+import VitrineJPEG
 
 /// Files that are shown by a picture inside them, with the raw files of Fujifilm as the simplest of them.
 @Suite struct EmbeddedPictureTests {
@@ -138,7 +139,7 @@ import VitrineImaging
         let file = Self.raf(try Self.jpeg(30, 20))
         #expect(ImageFormat.detect(Array(file.prefix(64))) == .raf)
         #expect(decoder.canDecode(.raf) && ImageFormat.raf.isBuiltIn && !ImageFormat.builtIn.contains(.raf))
-        let names = PictureLocators.formats.map(\.rawValue) + ImageFormat.builtIn.map(\.rawValue)
+        let names = Codecs.standard.holdingFormats.map(\.rawValue) + ImageFormat.builtIn.map(\.rawValue)
         #expect(Set(names).count == names.count)
     }
 

@@ -456,7 +456,7 @@ import VitrineImaging
             // Those without the name of a maker are TIFF files: as raw files, too.
             let reader = ByteReader(try ByteSource(.file(path)))
             for format in [ImageFormat.nef, .cr3, .crw, .x3f, .mrw] {
-                let locator = try #require(PictureLocators.locator(for: format))
+                let locator = try #require(Codecs.standard[format]?.locator)
                 let found = try? locator.pictures(reader, format, .standard)
                 #expect(found?.pictures.count ?? 0 < 64, "\(path)")
             }

@@ -3,6 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 import VitrineImaging
+import VitrineContainers
 
 /// Pictures attached to recordings, in each container.
 @Suite struct RecordingCoverTests {

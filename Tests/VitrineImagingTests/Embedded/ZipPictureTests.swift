@@ -3,6 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 import VitrineImaging
+import VitrineContainers
 
 /// Documents, books and comics that are ZIP archives.
 @Suite struct ZipPictureTests {

@@ -1,6 +1,7 @@
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineRaster
 
 /// Frames against digests of the same frames composed by Pillow 13.0 (Fixtures/GIF/make.py prints them); those of
 /// `pillow-dispose_bgnd.gif` by Chromium 156, since Pillow clears to the background colour, which no browser does.

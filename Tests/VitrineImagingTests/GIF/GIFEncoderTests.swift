@@ -1,5 +1,6 @@
 import Testing
 import VitrineImaging
+import VitrineRaster
 
 struct GIFEncoderTests {
     private func decode(_ bytes: [UInt8], page: Int = 0) throws -> [UInt8] {

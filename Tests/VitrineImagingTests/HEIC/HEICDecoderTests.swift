@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineHEIF
 
 /// HEIC by this library's decoder, against libheif in `vitrine-worker`. Files are built by ``HEICSample``.
 @Suite(.serialized) struct HEICDecoderTests {

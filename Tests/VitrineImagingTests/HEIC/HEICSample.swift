@@ -1,5 +1,6 @@
 import Testing
 import VitrineImaging
+import VitrineHEIF
 
 /// A HEIF file built box by box around coded pictures: a grid of the fixtures' tiles of HEVC, or one picture.
 struct HEICSample {

@@ -1,6 +1,7 @@
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineHEIF
 
 /// The work that the boxes of HEIF make is linear in their bytes: 16,384 tiles that are one item, with 131,000
 /// properties, once took 29 seconds.

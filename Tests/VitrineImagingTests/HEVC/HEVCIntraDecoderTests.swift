@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineHEIF
 
 /// Intra pictures against the samples of other decoders; see `Fixtures/HEVC/README.md`.
 struct HEVCIntraDecoderTests {

@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineJPEG
 
 @Suite struct BlockMeanDecoderTests {
     private let decoder = BlockMeanDecoder()

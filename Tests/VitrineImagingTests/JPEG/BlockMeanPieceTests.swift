@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineJPEG
 
 /// Decodes of one picture on several threads.
 @Suite struct BlockMeanPieceTests {

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineJPEG
 
 /// JPEG in 4:2:2 that is decoded at one half and scaled row by row.
 @Suite struct BlockMeanScalingTests {

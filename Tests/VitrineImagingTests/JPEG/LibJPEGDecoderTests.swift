@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineJPEG
 
 #if SystemCodecs
 @Suite struct LibJPEGDecoderTests {

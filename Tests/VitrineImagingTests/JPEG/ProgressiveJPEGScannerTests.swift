@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineJPEG
 
 @Suite struct ProgressiveJPEGScannerTests {
     /// All pictures of a file fed in pieces of `size` bytes, with the bytes at which each came.

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineJXL
 
 /// Low frequencies against every pixel as libjxl 0.7 decodes them in the worker.
 ///

@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineJXL
 
 /// The work that headers and trees of JPEG XL make is bounded by their bytes, and the file's container does not matter.
 ///

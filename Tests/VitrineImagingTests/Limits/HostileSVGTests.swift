@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 import VitrineImaging
+import VitrineSVG
 
 /// SVG documents that are cut off, or that hide a reference to another file from a scanner of plain text.
 struct HostileSVGTests {

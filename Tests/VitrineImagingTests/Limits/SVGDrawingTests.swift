@@ -1,6 +1,7 @@
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineSVG
 
 /// What is drawn of documents that refer to other files, are compressed, or have an unusual size.
 @Suite(.serialized) struct SVGDrawingTests {

@@ -1,5 +1,6 @@
 import Testing
 import VitrineImaging
+import VitrineSVG
 
 struct SVGPolicyTests {
     private func svg(_ body: String, prologue: String = "") -> [UInt8] {

@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrinePNG
 
 @Suite struct PNGDecoderTests {
     @Test(arguments: ["PNG/digests.txt"])

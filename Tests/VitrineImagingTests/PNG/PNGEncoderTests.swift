@@ -2,6 +2,7 @@
 import TestSupport
 import Testing
 import VitrineImaging
+import VitrinePNG
 
 @Suite struct PNGEncoderTests {
     private func image(_ width: Int, _ height: Int, _ alpha: Image.Alpha, _ pixels: [UInt8]) -> Image {

@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrinePNG
 
 @Suite struct PNGFaultTests {
     private let pixels = (0..<(40 * 30 * 3)).map { UInt8(truncatingIfNeeded: $0 * 7) }

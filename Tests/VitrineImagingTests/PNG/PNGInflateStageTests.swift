@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrinePNG
 
 /// Decodes of one image on two threads.
 @Suite struct PNGInflateStageTests {

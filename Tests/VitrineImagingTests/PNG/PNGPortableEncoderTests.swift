@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 import VitrineImaging
+import VitrinePNG
 
 @Suite struct PNGPortableEncoderTests {
     @Test func givesBackEveryPixel() throws {

@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrinePNG
 
 /// Shorthands of the PNG tests.
 enum PNGSupport {

@@ -1,5 +1,6 @@
 import Testing
 import VitrineImaging
+import VitrinePNG
 
 @Suite struct PNGTextTests {
     private func png() throws -> [UInt8] {

@@ -2,6 +2,7 @@
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineRaster
 
 struct LibWebPEncoderTests {
     private func picture(alpha: Image.Alpha) -> Image {

@@ -3,6 +3,7 @@ import Foundation
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineRaster
 
 struct WebPDecoderTests {
     private let size = PixelSize(width: 75, height: 53)

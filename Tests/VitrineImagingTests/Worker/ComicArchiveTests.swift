@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 import VitrineImaging
+import VitrineContainers
 
 /// The first pages of comics in RAR and 7z archives, by libarchive in the real worker.
 @Suite struct ComicArchiveTests {

@@ -1,6 +1,7 @@
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineHEIF
 
 /// Pictures that one of the libraries shows wrong: another one shows them right, or they are refused.
 @Suite(.serialized) struct HEIFVarietyTests {

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 import VitrineCore
 @_spi(JPEGRows) import VitrineImaging
+@_spi(JPEGRows) import VitrineJPEG
 
 /// Workers that have been taken over. Whatever they answer, the client gets a picture or an error, and goes on.
 @Suite struct LyingWorkerTests {
@@ -193,19 +194,20 @@ import VitrineCore
             truth += [UInt8](repeating: 0, count: 9)
         }
         let plane = PixelPlane(width: 4, height: 4, channels: 1, storage: PixelStorage(zeroedByteCount: 16))
-        func image(_ bytes: [UInt8], offset: Int = 64, count: Int? = nil) -> DecodedImage? {
+        func index(_ bytes: [UInt8], offset: Int = 64, count: Int? = nil) -> JPEGRowIndex? {
             if offset == 64 { UnsafeMutableRawBufferPointer(rebasing: memory.payload[64...]).copyBytes(from: bytes) }
             var shape = WorkerReply.DecodedShape(
                 planes: [WorkerReply.Plane(plane, bytesPerRow: 4, offset: 0)], model: .gray, alpha: .none,
                 profile: .none, isPartial: false)
             shape.rows = (offset, count ?? bytes.count)
-            return DecodedImage(shape, memory: memory, requestedProfile: nil, limits: .standard)
+            let image = DecodedImage(shape, memory: memory, requestedProfile: nil, limits: .standard)
+            return image?.rowIndex.flatMap { JPEGRowIndex(bytes: $0) }
         }
-        #expect(image(truth)?.rowIndex?.size == PixelSize(width: 64, height: 48))
-        #expect(image(Array(truth.dropLast())) == nil && image(truth + [0]) == nil)
+        #expect(index(truth)?.size == PixelSize(width: 64, height: 48))
+        #expect(index(Array(truth.dropLast())) == nil && index(truth + [0]) == nil)
         for number in Self.edges where number != 0 {
-            #expect(image(truth, count: number) == nil)
-            #expect(image(truth, offset: number) == nil)
+            #expect(index(truth, count: number) == nil)
+            #expect(index(truth, offset: number) == nil)
         }
         var generator = SeededGenerator(21)
         var taken = 0
@@ -215,7 +217,7 @@ import VitrineCore
                 let place = Int.random(in: bytes.indices, using: &generator)
                 bytes[place] = .random(in: 0...255, using: &generator)
             }
-            guard let index = image(bytes)?.rowIndex else { continue }
+            guard let index = index(bytes) else { continue }
             taken += 1
             _ = try? index.part(0..<48, of: .bytes(file))
         }

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import VitrineImaging
+import VitrineJPEG
 
 /// What crosses in the shared memory instead of through the socket: small inputs there, planes back.
 struct SharedRoomTests {
@@ -23,8 +24,8 @@ struct SharedRoomTests {
         #expect(room.offset(of: first) == 0 && room.offset(of: second) == 128)
         #expect(room.offset(of: PixelStorage(zeroedByteCount: 100)) == nil)
         #expect(SharedBuffer(try SharedMemory()).offset(of: first) == nil)
-        let tooLarge = room.storage(byteCount: WorkerProtocol.memorySize)
-        #expect(room.offset(of: tooLarge) == nil && tooLarge.count == WorkerProtocol.memorySize)
+        let tooLarge = room.storage(byteCount: SharedMemory.memorySize)
+        #expect(room.offset(of: tooLarge) == nil && tooLarge.count == SharedMemory.memorySize)
     }
 
     /// A worker's memory still holds the pictures of earlier requests.
@@ -69,7 +70,7 @@ struct SharedRoomTests {
             guard fstat(descriptor, &status) == 0, status.st_size == size else { return nil }
             return Int(status.st_blocks) * 512
         }
-        #expect(held.count == 1 && held[0] <= WorkerProtocol.headerSize + WorkerProtocol.keptPayload, "\(held)")
+        #expect(held.count == 1 && held[0] <= SharedMemory.headerSize + SharedMemory.keptPayload, "\(held)")
         pool.endIdleWorkers()
     }
 

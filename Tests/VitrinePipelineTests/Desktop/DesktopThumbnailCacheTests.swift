@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import VitrineImaging
 import VitrinePipeline
+import VitrinePNG
 
 /// A directory with pictures and a cache of its own, removed with it.
 final class DesktopScratch {

@@ -6,6 +6,7 @@ import VitrineCore
 import VitrineImaging
 import VitrineNetwork
 import VitrinePipeline
+import VitrineJPEG
 
 /// Previews of URLs while their bytes are transferred.
 @Suite struct ProgressivePreviewTests {

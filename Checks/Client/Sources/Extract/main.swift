@@ -31,8 +31,15 @@ struct Snippet {
     /// The module it documents, which names its context.
     var module: String {
         let parts = file.split(separator: "/")
-        return parts.count > 2 && parts[0] == "Sources" ? String(parts[1]) : "Vitrine"
+        guard parts.count > 2, parts[0] == "Sources" else { return "Vitrine" }
+        return Self.partsOfImaging.contains(String(parts[1])) ? "VitrineImaging" : String(parts[1])
     }
+
+    /// Modules of the product VitrineImaging, which imports them for its clients.
+    private static let partsOfImaging: Set = [
+        "VitrineImageCore", "VitrineWorkers", "VitrineJPEG", "VitrinePNG", "VitrineHEIF", "VitrineJXL", "VitrineRaster",
+        "VitrineSVG", "VitrineContainers",
+    ]
 }
 
 /// The code in the right cell of a row; nil for a head, and for a cell about Apple's platforms.

@@ -2,6 +2,7 @@ import NIOCore
 import VitrineCache
 import VitrineCore
 @_spi(JPEGRows) import VitrineImaging
+@_spi(JPEGRows) import VitrineJPEG
 
 /// Tiles of local pictures.
 extension Renderer {

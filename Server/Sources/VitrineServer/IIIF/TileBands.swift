@@ -2,6 +2,7 @@ import Synchronization
 import VitrineCache
 import VitrineCore
 @_spi(JPEGRows) import VitrineImaging
+@_spi(JPEGRows) import VitrineJPEG
 
 /// The place of a tile: a rectangle of the picture that is reduced by a power of two.
 ///

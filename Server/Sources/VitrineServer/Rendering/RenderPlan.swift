@@ -1,4 +1,5 @@
-@_spi(StoredPixels) package import VitrineImaging
+@_spi(StoredPixels) package import VitrineImageCore
+import VitrineImaging
 package import VitrinePipeline
 
 /// The settings of a server for all its results.

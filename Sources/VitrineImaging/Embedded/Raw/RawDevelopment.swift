@@ -1,5 +1,6 @@
 import Synchronization
 import VitrineCore
+import VitrineContainers
 
 /// Raw files without a usable preview, developed by LibRaw in workers of their own.
 ///

@@ -1,3 +1,5 @@
+import VitrineContainers
+
 /// The largest preview of a raw file that is elsewhere, found in the file's beginning.
 package struct RawExcerpt: Sendable {
     /// File name extensions of raw files whose previews are found in their beginning, in lower case.
@@ -14,7 +16,7 @@ package struct RawExcerpt: Sendable {
     /// - Returns: nil if the beginning leads to no preview, or to one that is most of the file.
     package init?(beginning: [UInt8], total: Int) {
         let reader = ByteReader(ByteSource(beginning: beginning, count: total, name: "beginning"))
-        guard let format = try? ImageFormat.detectBuiltIn(reader), let locator = PictureLocators.locator(for: format),
+        guard let format = try? ImageFormat.detectBuiltIn(reader), let locator = Codecs.standard[format]?.locator,
             let found = try? locator.pictures(reader, format, .standard)
         else { return nil }
         // Sizes stand in the previews themselves, which are not here; larger ones have more bytes.
@@ -29,7 +31,7 @@ package struct RawExcerpt: Sendable {
     /// A JPEG file with the preview and the orientation of the raw file; nil if the bytes are no preview.
     package func picture(_ bytes: [UInt8]) -> [UInt8]? {
         let reader = ByteReader(ByteSource(bytes: bytes, name: "preview"))
-        guard bytes.count == range.count, JPEGHeaderReader.pictureSize(reader, 0..<bytes.count) != nil else {
+        guard bytes.count == range.count, JPEGPicture.size(reader, 0..<bytes.count) != nil else {
             return nil
         }
         guard let orientation else { return bytes }

@@ -1,0 +1,94 @@
+/// All that reads and writes one family of file formats.
+///
+/// A codec knows the kernel and no other codec. Parts of others that it needs, such as the decoder of the PNG files inside
+/// an icon, are given to it where ``Codecs`` are assembled.
+package struct Codec: Sendable {
+    /// The formats, the most usual one first.
+    package let formats: [ImageFormat]
+    /// Returns the format of an input by its content; nil if it has none of ``formats``. Called for every input that no
+    /// codec before has recognised, so its first bytes should suffice to say no.
+    package let signature: @Sendable (ByteReader) throws(ImageError) -> ImageFormat?
+    /// Reads the header of an image; nil for formats whose files are shown by a picture inside them.
+    package let header: (any HeaderReading.Type)?
+    /// Finds the pictures in a file of such a format.
+    package let locator: (any PictureLocating.Type)?
+    /// In the order in which they are asked. Empty where only `vitrine-worker` decodes.
+    package var decoders: [any ImageDecoding]
+    /// Of two for one format, the first is used.
+    package let encoders: [any ImageEncoding]
+    /// Begins the file of an animation; nil if the codec writes none.
+    package var animationWriter: (@Sendable (AnimationParameters) throws(ImageError) -> any AnimationWriting)?
+    /// The library that it uses, loaded if it is loaded when first needed; nil for none.
+    package var library: (@Sendable () -> LibraryVersion)?
+
+    /// A codec of images.
+    package init(
+        _ formats: ImageFormat..., header: any HeaderReading.Type, decoders: [any ImageDecoding] = [],
+        encoders: [any ImageEncoding] = [],
+        signature: @escaping @Sendable (ByteReader) throws(ImageError) -> ImageFormat?
+    ) {
+        (self.formats, self.signature, self.header, locator) = (formats, signature, header, nil)
+        (self.decoders, self.encoders) = (decoders, encoders)
+    }
+
+    /// A codec of files that are shown by a picture inside them.
+    package init(_ locator: any PictureLocating.Type) {
+        (formats, header, self.locator, decoders, encoders) = (locator.formats, nil, locator, [], [])
+        signature = { reader throws(ImageError) in
+            do throws(ImageError) {
+                return try locator.format(of: reader)
+            } catch {
+                // Too short for this family.
+                if case .unreadable = error { throw error }
+                return nil
+            }
+        }
+    }
+}
+
+/// Some codecs, in the order in which their signatures are asked.
+package struct Codecs: Sendable {
+    package let all: [Codec]
+    private let byFormat: [ImageFormat: Codec]
+
+    package init(_ all: [Codec]) {
+        self.all = all
+        byFormat = Dictionary(all.flatMap { codec in codec.formats.map { ($0, codec) } }) { first, _ in first }
+    }
+
+    /// The libraries that decode and encode in this process. Loads those that are loaded when first needed.
+    package var libraries: [LibraryVersion] { all.compactMap { $0.library?() } }
+
+    /// How files that hold pictures are read.
+    package var locators: [any PictureLocating.Type] { all.compactMap(\.locator) }
+
+    /// The formats of files that hold pictures.
+    package var holdingFormats: [ImageFormat] { all.filter { $0.locator != nil }.flatMap(\.formats) }
+
+    /// The codec of a format; nil if this build has none.
+    package subscript(format: ImageFormat) -> Codec? { byFormat[format] }
+
+    /// The format of an input by its content.
+    package func format(of reader: ByteReader) throws(ImageError) -> ImageFormat? {
+        for codec in all {
+            if let format = try codec.signature(reader) { return format }
+        }
+        return nil
+    }
+
+    /// The header of an image inside another file.
+    ///
+    /// - Throws: ``ImageError/unsupported(input:reason:)`` if it is of no format of these codecs, or holds a picture in
+    ///   turn.
+    package func header(ofPictureIn reader: ByteReader, _ limits: ImageLimits) throws(ImageError) -> ImageHeader {
+        guard let format = try format(of: reader), let header = self[format]?.header else {
+            throw .unsupported(input: reader.name, reason: "an embedded picture of an unknown format")
+        }
+        return try header.read(reader, limits)
+    }
+
+    /// Decodes an image by the first decoder of its format that does not refuse it.
+    package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        try DecoderRegistry.decode(source, request, with: self[request.info.format]?.decoders ?? [])
+    }
+}

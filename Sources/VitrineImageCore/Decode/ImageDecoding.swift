@@ -1,0 +1,139 @@
+import VitrineCore
+
+/// A request to a decoder.
+public struct DecodeRequest: Sendable {
+    /// The header, checked against the limits.
+    public var info: ImageInfo
+    /// The size the result will be scaled to, in the orientation of the file; nil for every pixel.
+    ///
+    /// A decoder chooses the cheapest representation that is at least as good, usually 1.5 to 2 times this size.
+    public var target: PixelSize?
+    /// The part of the image that is wanted, in the orientation of the file; nil for all of it. ``target`` is the size
+    /// of the whole image in any case.
+    ///
+    /// A decoder may deliver more, up to the whole image.
+    public var region: PixelRect?
+    /// Frame or page, from 0.
+    public var page: Int
+    /// Whether a truncated input may give a partial image.
+    public var allowPartial: Bool
+    /// Whether a decoder may return the smaller image stored in the file, if it is large enough and has the same shape.
+    /// JPEG previews are tried before any decoder.
+    package var allowsEmbeddedPreview: Bool
+    /// Bounds on the work.
+    package var limits: ImageLimits
+    /// Cancelled at the deadline or by the caller. Decoders that can stop poll it every few milliseconds.
+    public var cancellation: CancellationToken
+    /// Where a worker's decoder may put its planes, so that they need not be copied there; nil elsewhere.
+    package var room: SharedBuffer?
+    /// Whether samples that are already scaled to exactly ``target`` will do: for a result that shows the whole image,
+    /// from which all others can be made. A decoder then scales row by row, and a worker sends fewer bytes.
+    package var allowsScaling = false
+    /// Whether the pixels of a result may be the means of 4, 16 or 64 pixels each, where the reduction is 2, 4 or 8.
+    package var acceptsMeans = false
+    /// Whether a decoder of JPEG notes where the rows of the file begin.
+    package var notesRows = false
+    /// How many threads a library may use.
+    package var threads = 1
+
+    package init(
+        info: ImageInfo, target: PixelSize?, page: Int = 0, allowPartial: Bool = false,
+        allowsEmbeddedPreview: Bool = false, limits: ImageLimits = .standard,
+        cancellation: CancellationToken = CancellationToken()
+    ) {
+        self.info = info
+        self.target = target
+        self.page = page
+        self.allowPartial = allowPartial
+        self.allowsEmbeddedPreview = allowsEmbeddedPreview
+        self.limits = limits
+        self.cancellation = cancellation
+    }
+
+    /// The number of stored pixels per pixel of the result, along the side with fewer; at least 1. It is 1 if
+    /// ``target`` is nil.
+    package var reduction: Double { reduction(of: info.storedSize) }
+}
+
+/// Turns bytes into samples. Synchronous and blocking: the library calls it off the cooperative pool.
+package protocol ImageDecoding: Sendable {
+    /// The formats it reads.
+    var formats: Set<ImageFormat> { get }
+    /// Whether it belongs into a worker process: it cannot be cancelled, or its library is known to abort.
+    var needsIsolation: Bool { get }
+    /// The library it calls; nil, the default, for a decoder of this package.
+    var library: String? { get }
+
+    /// Decodes one frame at the requested size or above.
+    ///
+    /// - Throws: ``ImageError/unsupported(input:reason:)`` for a variety it does not read, whereupon the next decoder
+    ///   of the format is asked; any other ``ImageError`` ends the decode.
+    func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage
+
+    /// Opens an animation to decode its frames in order; see the default.
+    func frames(of source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> any FrameDecoding
+
+    /// Loads the libraries that are otherwise loaded by the first ``decode(_:_:)``. A worker calls it before it enters
+    /// its sandbox, which allows no loading. Does nothing by default.
+    func loadLibraries()
+}
+
+extension ImageDecoding {
+    package func loadLibraries() {}
+}
+
+extension ImageDecoding {
+    package var library: String? { nil }
+}
+
+extension DecodeRequest {
+    /// ``reduction`` for an image stored with `size`, by a parser other than the one that read ``info``.
+    package func reduction(of size: PixelSize) -> Double {
+        guard let target, !target.isEmpty else { return 1 }
+        return max(1, min(Double(size.width) / Double(target.width), Double(size.height) / Double(target.height)))
+    }
+
+    /// Whether the decoder may reduce by `factor`, at which its samples are means of pixels. Edges of a picture may be
+    /// cut from one more pixel.
+    package func acceptsMeans(of factor: Double) -> Bool { acceptsMeans && reduction >= 0.98 * factor }
+
+    /// The side of the blocks to average of an image stored with `size`, which leaves at least twice the target.
+    package func blockSide(for size: PixelSize) -> Int { max(1, Int(reduction(of: size) / 2)) }
+}
+
+/// The decoders of this build, in the order in which they are asked.
+///
+/// The first one that does not call a file unsupported decides. A worker holds the same list plus the ones that live
+/// only there.
+package struct DecoderRegistry: Sendable {
+    package var decoders: [any ImageDecoding]
+
+    package init(decoders: [any ImageDecoding]) {
+        self.decoders = decoders
+    }
+
+    /// Those that read `format`.
+    package func decoders(for format: ImageFormat) -> [any ImageDecoding] {
+        decoders.filter { $0.formats.contains(format) }
+    }
+
+    /// Calls each decoder in turn until one does not throw ``ImageError/unsupported(input:reason:)``.
+    ///
+    /// - Throws: The error of the last decoder that was called, or ``ImageError/limitExceeded(input:limit:actual:allowed:)``
+    ///   if decoders would keep more pixels than the limits allow.
+    package static func decode(
+        _ source: ByteSource, _ request: DecodeRequest, with decoders: [any ImageDecoding]
+    ) throws(ImageError) -> DecodedImage {
+        try request.checkKeptPixels(input: source.name)
+        var refusal = ImageError.unsupported(
+            input: source.name, reason: "this build has no decoder for \(request.info.format)")
+        for decoder in decoders {
+            do {
+                return try decoder.decode(source, request)
+            } catch .unsupported(let input, let reason) {
+                refusal = .unsupported(input: input, reason: reason)
+            }
+        }
+        throw refusal
+    }
+}

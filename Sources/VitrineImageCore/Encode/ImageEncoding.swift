@@ -1,0 +1,135 @@
+/// Options of an encoder.
+package struct EncodeOptions: Sendable, Hashable {
+    /// Whether the file can be shown before it is complete: several scans in JPEG, Adam7 in PNG. Other formats ignore
+    /// it. Default false.
+    package var isProgressive = false
+    /// Metadata to write. Default nil: none, all metadata is stripped.
+    package var metadata: ImageMetadata?
+    /// PNG: red, green, blue and alpha of 8 bits each, also where fewer would do; for readers that expect no others.
+    /// Others ignore it. Default false.
+    package var writesAllChannels = false
+
+    /// Creates options.
+    ///
+    /// - Parameters:
+    ///   - isProgressive: Whether the file can be shown before it is complete.
+    ///   - metadata: Metadata to write.
+    package init(isProgressive: Bool = false, metadata: ImageMetadata? = nil) {
+        self.isProgressive = isProgressive
+        self.metadata = metadata
+    }
+}
+
+/// Turns pixels into the bytes of a file. Synchronous and blocking: the library calls it off the cooperative pool.
+package protocol ImageEncoding: Sendable {
+    /// The format it writes.
+    var format: ImageFormat { get }
+
+    /// The whole file.
+    ///
+    /// - Parameters:
+    ///   - image: Any size and alpha. A format without alpha gets it composed over white.
+    ///   - quality: From 0 (smallest) to 1 (best), already clamped. Lossless formats ignore it.
+    ///   - options: Scans and metadata.
+    /// - Throws: ``ImageError/encodingFailed(format:reason:)``.
+    func encode(_ image: Image, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8]
+}
+
+/// The encoders this build has, by format.
+package struct EncoderRegistry: Sendable {
+    private let encoders: [ImageFormat: any ImageEncoding]
+
+    /// A registry of some encoders; of two for one format the first is used.
+    package init(_ encoders: [any ImageEncoding]) {
+        self.encoders = Dictionary(encoders.map { ($0.format, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// Formats that can be written.
+    package var formats: Set<ImageFormat> { Set(encoders.keys) }
+
+    /// The encoder of a format.
+    ///
+    /// - Throws: ``ImageError/encodingFailed(format:reason:)``, which names the missing part.
+    package func encoder(for format: ImageFormat) throws(ImageError) -> any ImageEncoding {
+        guard let encoder = encoders[format] else {
+            throw .encodingFailed(format: format, reason: EncoderRegistry.missing(format))
+        }
+        return encoder
+    }
+
+    private static func missing(_ format: ImageFormat) -> String {
+        switch format {
+        case .jpeg, .png, .webp, .avif: "built without the trait SystemCodecs"
+        case .gif, .jxl, .tiff, .heic, .jp2: "only vitrine-worker writes this format, and it is not in use here"
+        default: "this format can be read, but not written"
+        }
+    }
+}
+
+#if SystemCodecs
+/// The common input of the C encoders of WebP and AVIF: pixels with straight alpha, and metadata. Copies the file from
+/// the library's memory.
+package struct EncoderInput {
+    /// Where everything lies during one call.
+    package struct Addresses {
+        /// Four bytes a pixel, in rows of ``bytesPerRow``.
+        package let rgba: UnsafePointer<UInt8>?
+        package let bytesPerRow: Int
+        /// nil when there is none.
+        package let exif: UnsafePointer<UInt8>?
+        package let exifCount: Int
+        package let xmp: UnsafePointer<UInt8>?
+        package let xmpCount: Int
+    }
+
+    private let format: ImageFormat
+    private let pixels: Image
+    private let exif: [UInt8]
+    private let xmp: [UInt8]
+
+    /// - Parameter maximumSide: The longest side that the format can store, in pixels.
+    /// - Throws: ``ImageError/encodingFailed(format:reason:)`` for a longer side.
+    package init(
+        _ image: Image, as format: ImageFormat, maximumSide: Int, options: EncodeOptions
+    ) throws(ImageError) {
+        guard image.size.longestSide <= maximumSide else {
+            throw .encodingFailed(format: format, reason: "a side is longer than \(maximumSide) pixels")
+        }
+        self.format = format
+        pixels = image.alpha == .premultiplied ? image.converted(to: .straight) : image
+        exif = options.metadata?.exif ?? []
+        xmp = options.metadata?.xmp ?? []
+    }
+
+    /// The file that a library made.
+    ///
+    /// - Parameters:
+    ///   - release: Gives the library its memory back.
+    ///   - encode: Returns the file and stores its length, or returns nil and stores a reason (static text).
+    /// - Throws: ``ImageError/encodingFailed(format:reason:)`` when there is no file.
+    package func file(
+        release: (UnsafeMutablePointer<UInt8>) -> Void,
+        encode: (Addresses, inout Int, inout UnsafePointer<CChar>?) -> UnsafeMutablePointer<UInt8>?
+    ) throws(ImageError) -> [UInt8] {
+        var count = 0
+        var reason: UnsafePointer<CChar>?
+        let bytes = pixels.withUnsafeBytes { base in
+            exif.withUnsafeBufferPointer { exif in
+                xmp.withUnsafeBufferPointer { xmp in
+                    let addresses = Addresses(
+                        rgba: base.bindMemory(to: UInt8.self).baseAddress, bytesPerRow: pixels.bytesPerRow,
+                        exif: exif.isEmpty ? nil : exif.baseAddress, exifCount: exif.count,
+                        xmp: xmp.isEmpty ? nil : xmp.baseAddress, xmpCount: xmp.count)
+                    return encode(addresses, &count, &reason)
+                }
+            }
+        }
+        guard let bytes else {
+            throw .encodingFailed(
+                format: format, reason: reason.map { String(cString: $0) } ?? "the library gave no reason")
+        }
+        defer { release(bytes) }
+        return [UInt8](UnsafeBufferPointer(start: bytes, count: count))
+    }
+}
+#endif

@@ -1,0 +1,88 @@
+/// A file format of images.
+///
+/// Formats are equal if their names are. The built-in formats are static members; a format of your own has a decoder
+/// that ``ImageDecoder/register(_:)`` adds:
+///
+/// ```swift
+/// let sunRaster = ImageFormat("sun-raster", mediaTypes: ["image/x-sun-raster"], fileExtensions: ["ras", "sun"])
+/// ```
+public struct ImageFormat: RawRepresentable, Sendable, Hashable, Codable, CustomStringConvertible {
+    /// The name in lower case, for example `jpeg`.
+    public let rawValue: String
+    /// Media types in lower case, the preferred one first.
+    package let mediaTypes: [String]
+    /// File name extensions in lower case and without a dot, the preferred one first.
+    package let fileExtensions: [String]
+
+    /// Creates a format.
+    ///
+    /// - Parameters:
+    ///   - name: Identifies the format. Upper-case letters become lower-case.
+    ///   - mediaTypes: The preferred one first. Sources of URLs accept them in HTTP responses.
+    ///   - fileExtensions: Without a dot, the preferred one first.
+    public init(_ name: String, mediaTypes: [String] = [], fileExtensions: [String] = []) {
+        rawValue = name.lowercased()
+        self.mediaTypes = mediaTypes.map { $0.lowercased() }
+        self.fileExtensions = fileExtensions.map { $0.lowercased() }
+    }
+
+    /// Finds a built-in or registered format by its name; nil if there is none.
+    public init?(rawValue: String) {
+        if let format = ImageFormat.builtInByName[rawValue] {
+            self = format
+        } else if let format = RegisteredDecoders.shared.decoder(for: rawValue)?.format {
+            self = format
+        } else {
+            return nil
+        }
+    }
+
+    /// JPEG (ITU-T T.81).
+    public static let jpeg = ImageFormat("jpeg", mediaTypes: ["image/jpeg"], fileExtensions: ["jpg", "jpeg", "jpe"])
+    /// PNG and APNG.
+    public static let png = ImageFormat("png", mediaTypes: ["image/png", "image/apng"], fileExtensions: ["png"])
+    /// WebP.
+    public static let webp = ImageFormat("webp", mediaTypes: ["image/webp"], fileExtensions: ["webp"])
+    /// GIF.
+    public static let gif = ImageFormat("gif", mediaTypes: ["image/gif"], fileExtensions: ["gif"])
+    /// TIFF and BigTIFF.
+    public static let tiff = ImageFormat("tiff", mediaTypes: ["image/tiff"], fileExtensions: ["tiff", "tif"])
+    /// HEIF with HEVC.
+    public static let heic = ImageFormat(
+        "heic", mediaTypes: ["image/heic", "image/heif"], fileExtensions: ["heic", "heif"])
+    /// HEIF with AV1.
+    public static let avif = ImageFormat(
+        "avif", mediaTypes: ["image/avif", "image/avif-sequence"], fileExtensions: ["avif"])
+    /// JPEG XL.
+    public static let jxl = ImageFormat("jxl", mediaTypes: ["image/jxl"], fileExtensions: ["jxl"])
+    /// JPEG 2000.
+    public static let jp2 = ImageFormat("jp2", mediaTypes: ["image/jp2", "image/jpx"], fileExtensions: ["jp2", "jpx"])
+    /// Scalable Vector Graphics.
+    public static let svg = ImageFormat("svg", mediaTypes: ["image/svg+xml"], fileExtensions: ["svg", "svgz"])
+    /// Windows bitmap.
+    public static let bmp = ImageFormat("bmp", mediaTypes: ["image/bmp", "image/x-bmp"], fileExtensions: ["bmp"])
+    /// Windows icon or cursor.
+    public static let ico = ImageFormat(
+        "ico", mediaTypes: ["image/vnd.microsoft.icon", "image/x-icon"], fileExtensions: ["ico", "cur"])
+
+    /// The built-in formats.
+    package static let builtIn: [ImageFormat] = [
+        .jpeg, .png, .webp, .gif, .tiff, .heic, .avif, .jxl, .jp2, .svg, .bmp, .ico,
+    ] + raster
+
+    private static let builtInByName = Dictionary(
+        uniqueKeysWithValues: (builtIn + containers).map { ($0.rawValue, $0) })
+
+    /// Whether the package reads the format: one of ``builtIn``, or one whose files hold pictures.
+    package var isBuiltIn: Bool { ImageFormat.builtInByName[rawValue] != nil }
+
+    /// The preferred file name extension, without a dot; the name if there is none.
+    public var fileExtension: String { fileExtensions.first ?? rawValue }
+
+    /// The preferred media type, which is the registered one (IANA) of most built-in formats; `application/octet-stream` if
+    /// there is none.
+    public var mediaType: String { mediaTypes.first ?? "application/octet-stream" }
+
+    /// The name.
+    public var description: String { rawValue }
+}

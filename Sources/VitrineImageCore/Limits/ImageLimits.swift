@@ -1,0 +1,191 @@
+/// Bounds on the resources of a decode, checked on the header before any pixel is decoded.
+///
+/// The defaults accept the pictures of all cameras and reject decompression bombs. Raise a limit only for input that
+/// you made yourself.
+///
+/// ```swift
+/// var limits = ImageLimits.standard
+/// limits.maximumPixels = 20_000_000
+/// let image = try await ImageDecoder(limits: limits).image(from: .file("upload.jpg"), at: .fit(400))
+/// ```
+public struct ImageLimits: Sendable, Hashable {
+    /// The bound that an input exceeds.
+    public enum Kind: Sendable, Hashable, CaseIterable {
+        /// ``ImageLimits/maximumInputBytes``.
+        case inputBytes
+        /// ``ImageLimits/maximumPixels`` or its variants for results and for interlaced and whole pictures.
+        case pixels
+        /// ``ImageLimits/maximumSide``.
+        case side
+        /// ``ImageLimits/maximumFrames``.
+        case frames
+        /// An embedded ICC profile above 4 MB.
+        case profileBytes
+        /// An SVG document above 5 MB.
+        case documentBytes
+        /// ``ImageLimits/maximumOutputSide``.
+        case outputSide
+        /// 256 MB of coefficients of a progressive JPEG, ``ImageLimits/maximumWorkerMemory``, or the memory of the
+        /// system.
+        case memory
+    }
+
+    /// Bytes of the input. Default 100 MB.
+    public var maximumInputBytes = 100 << 20
+    /// Pixels of a picture whose decoder streams or scales: JPEG, non-interlaced PNG, TIFF, tiled HEIC, opaque lossy
+    /// WebP, and JPEG XL at small sizes. Default 210 million, above the largest sensors of cameras (151 million) and
+    /// phones (201 million).
+    ///
+    /// Pictures above ``maximumResultPixels`` are decoded at smaller sizes only.
+    public var maximumPixels = 210_000_000
+    /// Pixels that are in memory at once: those of a result, and those that a decoder keeps for it. Default 110
+    /// million, which take 440 MB. Results of a given size are bounded by ``maximumOutputSide`` as well.
+    public var maximumResultPixels = 110_000_000
+    /// Pixels of an interlaced PNG, which needs all of them at once. Default 40 million.
+    package var maximumInterlacedPixels = 40_000_000
+    /// Pixels of a format whose decoder needs the whole picture (HEIC, AVIF, JPEG XL, WebP, JPEG 2000, GIF). Default 64
+    /// million.
+    public var maximumWholeImagePixels = 64_000_000
+    /// Bytes of coefficients of a progressive JPEG that is decoded beyond its first scan. Default 256 MB.
+    package var maximumCoefficientBytes = 256 << 20
+    /// Either side of the stored picture, in pixels. Default 65,535.
+    public var maximumSide = 65_535
+    /// Frames decoded from one animation. Counting frames is not bounded. Default 1,000.
+    public var maximumFrames = 1_000
+    /// Bytes of an embedded ICC profile. A larger one is ignored and the picture taken as sRGB. Default 4 MB.
+    package var maximumProfileBytes = 4 << 20
+    /// Bytes of an SVG document. Default 5 MB.
+    package var maximumDocumentBytes = 5 << 20
+    /// Either side of the result, in pixels. Default 8,192; full-size decoding is bounded by the limits above.
+    public var maximumOutputSide = 8_192
+    /// Seconds of processor time that one decode may take, from the first byte of the header on. Default 15.
+    ///
+    /// Processor time, so that a good picture does not fail because the machine is busy. A decode is never ended before
+    /// as much time has passed. One that waits, for example for a slow disk, is ended after ten times as much.
+    public var deadline = 15.0
+    /// Private memory of a worker process, in bytes. At least 64 MB. Default 1.5 GB.
+    public var maximumWorkerMemory = 1_500 << 20
+
+    /// Creates the default limits.
+    package init() {}
+
+    /// The defaults.
+    public static let standard = ImageLimits()
+}
+
+extension ImageLimits {
+    /// Throws unless a size that a decoder has read is within the limits of whole pictures.
+    package func check(storedSize size: PixelSize, input: String) throws(ImageError) {
+        try require(size.longestSide, .side, maximumSide, input)
+        try require(size.pixelCount, .pixels, maximumPixels, input)
+    }
+
+    /// Bounds the pixels of every kind of picture and of results by one number, and allows a worker the memory for it.
+    package mutating func allow(pixels: Int) {
+        (maximumPixels, maximumResultPixels) = (pixels, pixels)
+        (maximumInterlacedPixels, maximumWholeImagePixels) = (pixels, pixels)
+        // Samples of 16 bits, and the picture made of them.
+        let (bytes, overflow) = pixels.multipliedReportingOverflow(by: 12)
+        maximumWorkerMemory = max(maximumWorkerMemory, overflow ? .max : bytes)
+    }
+
+    /// Rejects a picture whose header exceeds these limits. Call it before any pixel is decoded.
+    ///
+    /// The bound on pixels depends on the format's decoder: see ``maximumPixels``, ``maximumInterlacedPixels`` and
+    /// ``maximumWholeImagePixels``. The decoder bounds the coefficients of progressive JPEG, since block means need
+    /// none. The reader has already dropped a profile that is too large.
+    ///
+    /// - Parameters:
+    ///   - info: The header.
+    ///   - source: The input of the header. Its length is checked, and errors name it.
+    ///   - frames: The number of frames that will be decoded; counting them costs nothing.
+    /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)`` for the first limit exceeded.
+    package func check(_ info: ImageInfo, source: ByteSource, frames: Int = 1) throws(ImageError) {
+        let input = source.name
+        if info.format == .svg { try require(source.count, .documentBytes, maximumDocumentBytes, input) }
+        // Of a file that holds pictures only the picture is read, which is checked in turn.
+        if !info.format.holdsPictures { try require(source.count, .inputBytes, maximumInputBytes, input) }
+        // A drawing has the sides that it is drawn with.
+        if info.format != .svg { try require(info.storedSize.longestSide, .side, maximumSide, input) }
+        if let pixels = maximumPixels(for: info) { try require(info.storedSize.pixelCount, .pixels, pixels, input) }
+        try require(frames, .frames, maximumFrames, input)
+        if let profile = info.colorProfile { try require(profile.count, .profileBytes, maximumProfileBytes, input) }
+    }
+
+    /// Rejects a result larger than ``maximumOutputSide``.
+    ///
+    /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)``, or
+    ///   ``ImageError/invalidRequest(reason:)`` for a size without pixels.
+    package func checkOutput(_ size: PixelSize, input: String) throws(ImageError) {
+        guard !size.isEmpty else { throw .invalidRequest(reason: "a result of \(size) has no pixels") }
+        try require(size.longestSide, .outputSide, maximumOutputSide, input)
+    }
+
+    /// The most pixels of a picture; nil for SVG, which has none before it is drawn.
+    private func maximumPixels(for info: ImageInfo) -> Int? {
+        switch info.format {
+        case .svg: nil
+        case .png where info.isProgressive: min(maximumInterlacedPixels, maximumPixels)
+        case .jpeg, .png, .tiff: maximumPixels
+        // What their decoders keep is bounded where it is known: by the variety and by the size of the result.
+        case .heic, .jxl, .webp: max(maximumPixels, maximumWholeImagePixels)
+        case let format where format.holdsPictures: maximumPixels
+        // Their decoders average whole blocks, and keep every pixel of a picture that is reduced by less than two.
+        case let format where format.isRaster || format == .bmp || format == .ico:
+            min(maximumPixels, maximumResultPixels)
+        // Registered decoders deliver the whole image, too.
+        default: maximumWholeImagePixels
+        }
+    }
+
+    /// Throws ``ImageError/limitExceeded(input:limit:actual:allowed:)`` for more than is allowed.
+    package func require(_ actual: Int, _ kind: Kind, _ allowed: Int, _ input: String) throws(ImageError) {
+        if actual > allowed { throw .limitExceeded(input: input, limit: kind, actual: actual, allowed: allowed) }
+    }
+}
+
+extension DecodeRequest {
+    /// Rejects a picture of which a decoder would keep more pixels than the limits allow.
+    ///
+    /// A JPEG that is scaled row by row is never kept, and others are reduced by their library; other decoders average
+    /// whole blocks.
+    ///
+    /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)``.
+    func checkKeptPixels(input: String) throws(ImageError) {
+        let isJPEG = info.format == .jpeg
+        guard info.format != .svg, !(isJPEG && allowsScaling) else { return }
+        let side = isJPEG ? max(1, Int(reduction)) : blockSide(for: info.storedSize)
+        let kept = (region?.size ?? info.storedSize).pixelCount / side / side
+        try limits.require(kept, .pixels, limits.maximumResultPixels, input)
+    }
+}
+
+extension ImageLimits {
+    /// Rejects a file before a library reads all of it.
+    ///
+    /// For decoders whose library parses the header again and may read it differently than ``ImageInfo``.
+    ///
+    /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)``, or ``ImageError/invalidRequest(reason:)``
+    ///   for a negative page.
+    package func checkFile(_ source: ByteSource, page: Int) throws(ImageError) {
+        try require(source.count, .inputBytes, maximumInputBytes, source.name)
+        guard page >= 0 else { throw .invalidRequest(reason: "page \(page) is negative") }
+    }
+
+    /// Rejects a frame, counted from 0, beyond ``maximumFrames``.
+    ///
+    /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)``.
+    package func checkFrame(_ page: Int, input: String) throws(ImageError) {
+        try require(page == .max ? page : page + 1, .frames, maximumFrames, input)
+    }
+
+    /// Rejects a picture whose decoder needs all of it at once, by the size that its library has read.
+    ///
+    /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)``, or ``ImageError/corrupt(input:reason:)``
+    ///   for one without pixels.
+    package func checkWholeImage(_ size: PixelSize, input: String) throws(ImageError) {
+        guard !size.isEmpty else { throw .corrupt(input: input, reason: "the picture has no pixels") }
+        try require(size.longestSide, .side, maximumSide, input)
+        try require(size.pixelCount, .pixels, maximumWholeImagePixels, input)
+    }
+}

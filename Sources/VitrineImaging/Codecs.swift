@@ -1,0 +1,72 @@
+import VitrineContainers
+import VitrineHEIF
+import VitrineImageCore
+import VitrineJPEG
+import VitrineJXL
+import VitrinePNG
+import VitrineRaster
+import VitrineSVG
+import VitrineWorkers
+
+extension Codecs {
+    /// Images whose first bytes tell their format. The only list of codecs: one that is left out here and in the
+    /// manifest is left out of the build.
+    package static let pictures: Codecs = {
+        let basic = Codecs([.jpeg, .png, .jp2])
+        return Codecs([
+            .jpeg, .png, .gif, .webp, .heif, .jxl, .tiff, .jp2, .bmp, .ico(pictures: basic),
+            .psd(pictures: basic), .qoi, .dds, .icns(pictures: basic), .farbfeld, .fits, .hdr, .exr, .pnm, .pcx,
+        ])
+    }()
+
+    /// All codecs of this build. Raw files of cameras are TIFF to ``pictures``, too.
+    package static let standard = Codecs(
+        pictures.all.filter { !$0.formats.contains(.tiff) } + Codecs.containers.all + [.tiff, .svg, .tga])
+
+    /// Pictures that may stand inside another file.
+    static let embedded = Codecs(pictures.all + [.svg])
+}
+
+extension DecoderRegistry {
+    /// The decoders of all codecs.
+    package static let standard = DecoderRegistry(decoders: Codecs.standard.all.flatMap(\.decoders))
+}
+
+extension EncoderRegistry {
+    /// The encoders of all codecs, and those of `vitrine-worker`.
+    package static let standard = EncoderRegistry(Codecs.standard.all.flatMap(\.encoders) + [WorkerEncoder()])
+}
+
+extension ImageFormat {
+    /// Returns the format of a file that begins with `prefix`; nil if no known format begins so.
+    ///
+    /// Registered decoders are asked first, the latest first, then the built-in formats. 4 KiB suffice for all formats
+    /// but an SVG document behind a longer comment. A HEIF file whose brands do not name the codec counts as HEIC if
+    /// the prefix ends too early.
+    public static func detect(_ prefix: [UInt8]) -> ImageFormat? {
+        try? detect(ByteReader(ByteSource(bytes: prefix, name: "prefix")))
+    }
+
+    /// Returns the format of an opened input; nil if it has none.
+    ///
+    /// - Throws: Read errors only.
+    package static func detect(_ reader: ByteReader) throws(ImageError) -> ImageFormat? {
+        if let decoder = try RegisteredDecoders.shared.decoder(recognizing: reader) { return decoder.format }
+        return try detectBuiltIn(reader)
+    }
+
+    /// ``detect(_:)-(ByteReader)`` among the built-in formats.
+    package static func detectBuiltIn(_ reader: ByteReader) throws(ImageError) -> ImageFormat? {
+        try Codecs.standard.format(of: reader)
+    }
+
+    private static let animated: Set<ImageFormat> = [.gif, .png, .webp, .heic, .avif, .jxl]
+
+    /// Whether the first bytes of a file are those of a format that ``AnimatedImage`` plays. Asks no registered decoder.
+    package static func mayBeAnimated(_ bytes: [UInt8]) -> Bool {
+        guard let format = try? Codecs.pictures.format(of: ByteReader(ByteSource(bytes: bytes, name: "bytes"))) else {
+            return false
+        }
+        return animated.contains(format)
+    }
+}

@@ -1,0 +1,2 @@
+@_exported import VitrineImageCore
+@_exported import VitrineWorkers

@@ -1,0 +1,293 @@
+import VitrineCore
+import VitrineImageCore
+
+/// Decodes PNG and animated PNG, in pure Swift, in the memory of a few rows and the result. A large image is inflated
+/// on two threads if a processor is idle, in up to 12 MB more.
+///
+/// When the result is to be smaller than half the image, rows are averaged over square blocks as they are inflated,
+/// so that a 200-pixel thumbnail of any image needs less than 4 MB on one thread. All colour types, depths, transparency chunks and
+/// Adam7 are read. Alpha is straight at full size and premultiplied in a reduced image.
+///
+/// Samples are in the colour space of cICP, or else in ``ImageInfo/colorProfile``. Without them, a gAMA chunk that
+/// differs clearly from sRGB is corrected for; cHRM without a profile is not.
+///
+/// Page n of an animation is frame n composed as a viewer shows it, which decodes the frames it stands on as well. A
+/// default image that is no frame is shown only when there is no animation.
+package struct PNGDecoder: ImageDecoding {
+    /// The longest stored row, in bytes; three of them are kept.
+    private static let maximumRowBytes = 1 << 28
+    /// Rows around a region that scaling looks at.
+    private static let regionMargin = 64
+    /// The most bytes of a result, for any limits.
+    private static let maximumResultBytes = 1 << 34
+
+    /// The fewest bytes of samples that are worth a thread, by default: about ten milliseconds of work.
+    package static let minimumStageBytes = 4 << 20
+    /// How far ahead of the other thread the calling thread inflates, by default, in bytes of the file: far enough that
+    /// the beginning of a part, which is inflated twice, is a twentieth of the work.
+    package static let leadBytes = 4 << 20
+    private let cores: IdleCores
+    private let minimumStageBytes: Int
+    private let leadBytes: Int
+
+    /// - Parameters:
+    ///   - cores: The processors that a decode may use beside the calling thread: one of them inflates.
+    ///   - minimumStageBytes: The fewest bytes of samples that are worth a thread.
+    ///   - leadBytes: How far ahead of that thread the calling thread inflates, in bytes of the file.
+    package init(
+        cores: IdleCores = .shared, minimumStageBytes: Int = PNGDecoder.minimumStageBytes,
+        leadBytes: Int = PNGDecoder.leadBytes
+    ) {
+        (self.cores, self.minimumStageBytes, self.leadBytes) = (cores, minimumStageBytes, leadBytes)
+    }
+
+    package var formats: Set<ImageFormat> { [.png] }
+    package var needsIsolation: Bool { false }
+
+    package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        guard request.page >= 0 else { throw .invalidRequest(reason: "page \(request.page) does not exist") }
+        let file = try PNGFile(source, cancellation: request.cancellation, isLenient: request.allowPartial)
+        try Self.check(file, request, source)
+        let isStill = file.frameCount == nil || (request.page == 0 && file.firstFrame != nil)
+        if !isStill, let image = try PNGAnimation(source, file, request).decode() { return image }
+        guard request.page == 0 else { throw .invalidRequest(reason: "page \(request.page) does not exist") }
+        return try still(file, source, request)
+    }
+
+    package func frames(of source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> any FrameDecoding {
+        let file = try PNGFile(source, cancellation: request.cancellation, isLenient: request.allowPartial)
+        try Self.check(file, request, source)
+        return try PNGFrames(source, file, request)
+    }
+
+    private func still(
+        _ file: PNGFile, _ source: ByteSource, _ request: DecodeRequest
+    ) throws(ImageError) -> DecodedImage {
+        var decoder = PNGImageDecoder(
+            source: source, file: file, allowPartial: request.allowPartial, cancellation: request.cancellation)
+        let header = file.header
+        let bytes = header.rowBytes(width: header.width).multipliedReportingOverflow(by: header.height)
+        if bytes.overflow || bytes.partialValue >= minimumStageBytes {
+            (decoder.cores, decoder.leadBytes) = (cores, leadBytes)
+        }
+        if header.depth == 16, !file.hasTransparency {
+            decoder.colors = request.info.samplesProfile.flatMap { ColorProfile($0) }?.highRange
+        }
+        let reduction = Self.reduction(header, request)
+        let factor = Self.factor(reduction)
+        let size = PixelSize(width: header.width, height: header.height)
+        var rows = 0..<header.height
+        if !header.isInterlaced, let region = request.region?.clipped(to: size) {
+            // Whole blocks, so that their means are those of a whole decode.
+            let end = region.y + region.size.height + Self.regionMargin
+            let begin = max(0, region.y - Self.regionMargin)
+            rows = begin / factor * factor..<min(header.height, (end + factor - 1) / factor * factor)
+        }
+        let result = try decoder.decode(
+            file.data, width: header.width, height: header.height, factor: factor,
+            passes: PNGInterlacing.passCount(reduction: reduction, header: header), rows: rows)
+        var image = Self.image(
+            result.plane, file, request, isPremultiplied: factor > 1, isPartial: result.isPartial)
+        if decoder.colors != nil { image.colorProfile = nil }
+        image.filledHeight = result.filledHeight
+        if rows.count < header.height {
+            image.region = PixelRect(x: 0, y: rows.lowerBound, width: header.width, height: rows.count)
+        }
+        return image
+    }
+
+    /// Stored pixels on one of the result, by the file's own header.
+    static func reduction(_ header: PNGHeader, _ request: DecodeRequest) -> Double {
+        var request = request
+        request.info.storedSize = PixelSize(width: header.width, height: header.height)
+        return request.reduction
+    }
+
+    /// The side of blocks that leaves at least twice the pixels asked for.
+    static func factor(_ reduction: Double) -> Int {
+        max(1, min(PNGBlockMeans.maximumFactor, Int(reduction / 2)))
+    }
+
+    /// The plane as the request wants it, with gamma corrected.
+    static func image(
+        _ plane: PixelPlane, _ file: PNGFile, _ request: DecodeRequest, isPremultiplied: Bool, isPartial: Bool
+    ) -> DecodedImage {
+        let profile = request.info.samplesProfile
+        if profile == nil, !file.hasColorSpace, let gamma = file.gamma, let table = PNGGamma.table(gamma) {
+            PNGGamma.apply(table, to: plane, isPremultiplied: isPremultiplied)
+        }
+        let hasAlpha = plane.channels & 1 == 0
+        return DecodedImage(
+            planes: [plane], model: plane.channels <= 2 ? .gray : .rgb,
+            alpha: hasAlpha ? (isPremultiplied ? .premultiplied : .straight) : .none, colorProfile: profile,
+            isPartial: isPartial, samplesAreMeans: plane.width < file.header.width)
+    }
+
+    private static func check(_ file: PNGFile, _ request: DecodeRequest, _ source: ByteSource) throws(ImageError) {
+        let size = PixelSize(width: file.header.width, height: file.header.height)
+        let limits = request.limits
+        func check(_ limit: ImageLimits.Kind, _ actual: Int, _ allowed: Int) throws(ImageError) {
+            guard actual <= allowed else {
+                throw .limitExceeded(input: source.name, limit: limit, actual: actual, allowed: allowed)
+            }
+        }
+        try check(.side, size.longestSide, limits.maximumSide)
+        try check(.pixels, size.pixelCount, limits.maximumPixels)
+        if file.header.isInterlaced { try check(.pixels, size.pixelCount, limits.maximumInterlacedPixels) }
+        try check(.memory, file.header.rowBytes(width: size.width), maximumRowBytes)
+        try check(.memory, size.pixelCount, maximumResultBytes / 4)
+    }
+}
+
+/// Decodes one image of a PNG file: the image itself, or one frame of an animation.
+struct PNGImageDecoder {
+    /// The result of a decode.
+    struct Result {
+        var plane: PixelPlane
+        var isPartial: Bool
+        /// How much of the height of the plane has samples of the file, 0 to 1.
+        var filledHeight = 1.0
+    }
+
+    /// How far the stream got.
+    private struct Progress {
+        var pass = 0
+        var row = 0
+        var hasPixels: Bool { pass > 0 || row > 0 }
+    }
+
+    let source: ByteSource
+    let file: PNGFile
+    let allowPartial: Bool
+    let cancellation: CancellationToken
+    /// The processors one of which may inflate; nil to use the calling thread alone.
+    var cores: IdleCores?
+    /// How samples of 16 bits are shown in sRGB, of pictures of high dynamic range; nil to cut them to bytes.
+    var colors: HighRangeColors?
+    /// See ``PNGDecoder/leadBytes``.
+    var leadBytes = PNGDecoder.leadBytes
+
+    /// Decodes the image whose data starts with `data`.
+    ///
+    /// - Parameters:
+    ///   - width: Its size, which for a frame can be less than the header says.
+    ///   - factor: Side of the blocks whose means are wanted, premultiplied; 1 for every pixel, with straight alpha.
+    ///   - passes: How many passes of an interlaced image to decode.
+    ///   - rows: The rows to decode, of an image that is not interlaced; nil for all of them. Nothing is read behind
+    ///     them.
+    func decode(
+        _ data: PNGChunk, width: Int, height: Int, factor: Int, passes: Int = 7, rows: Range<Int>? = nil
+    ) throws(ImageError) -> Result {
+        let rows = rows ?? 0..<height
+        let claimed = cores?.claim(1) ?? 0
+        let stage = claimed > 0 ? PNGInflateStage(PNGDataSource(source, first: data), leadBytes: leadBytes) : nil
+        defer {
+            stage?.stop()
+            cores?.release(claimed)
+        }
+        if let stage { cores?.run(stage.run) }
+        var reader = PNGRowReader(PNGDataSource(source, first: data), file.header, width: width, stage: stage)
+        var sampler = PNGSampler(file, width: width, premultiplies: factor > 1, colors: colors)
+        let isScattered = file.header.isInterlaced
+        let channels = sampler.channels
+        if factor > 1 {
+            var box = PNGBlockMeans(
+                width: width, height: rows.count, channels: channels, factor: factor, isScattered: isScattered)
+            let (progress, isPartial) = try run(&reader, &sampler, &box, width, height, passes, rows)
+            let filled = isPartial ? filledHeight(progress, rows) : 1
+            return Result(plane: box.finish(), isPartial: isPartial, filledHeight: filled)
+        }
+        var plane = FullPlane(width: width, height: rows.count, channels: channels, isScattered: isScattered)
+        let (progress, isPartial) = try run(&reader, &sampler, &plane, width, height, 7, rows)
+        if isPartial && isScattered { PNGInterlacing.fill(&plane, pass: progress.pass, row: progress.row) }
+        let filled = isPartial ? filledHeight(progress, rows) : 1
+        return Result(plane: plane.finish(), isPartial: isPartial, filledHeight: filled)
+    }
+
+    /// How much of the height of `rows` is there. The first pass of an interlaced image has a pixel for each 8 × 8 of
+    /// the image.
+    private func filledHeight(_ progress: Progress, _ rows: Range<Int>) -> Double {
+        guard progress.pass == 0 else { return 1 }
+        let end = min(rows.upperBound, file.header.isInterlaced ? 8 * progress.row : progress.row)
+        guard end < rows.upperBound else { return 1 }
+        return Double(max(0, end - rows.lowerBound)) / Double(rows.count)
+    }
+
+    private func run<Sink: PNGRowSink & ~Copyable>(
+        _ reader: inout PNGRowReader, _ sampler: inout PNGSampler, _ sink: inout Sink, _ width: Int, _ height: Int,
+        _ passes: Int, _ wanted: Range<Int>
+    ) throws(ImageError) -> (Progress, isPartial: Bool) {
+        var progress = Progress()
+        let failure: InflateError
+        do throws(InflateError) {
+            if file.header.isInterlaced {
+                try passRows(&reader, &sampler, &sink, width, height, passes, &progress)
+            } else {
+                try rows(&reader, &sampler, &sink, width, height, wanted, &progress)
+            }
+            return (progress, false)
+        } catch {
+            failure = error
+        }
+        switch failure {
+        case .source(let error):
+            throw error
+        case .truncated, .invalid:
+            if allowPartial && progress.hasPixels { return (progress, true) }
+            if case .invalid(let reason) = failure { throw .corrupt(input: source.name, reason: reason) }
+            if reader.isTruncated { throw .truncated(input: source.name) }
+            throw .corrupt(input: source.name, reason: "the image data ends before the last row")
+        }
+    }
+
+    private func checkCancellation() throws(InflateError) {
+        if cancellation.isCancelled { throw .source(.cancelled(input: source.name)) }
+    }
+
+    private func rows<Sink: PNGRowSink & ~Copyable>(
+        _ reader: inout PNGRowReader, _ sampler: inout PNGSampler, _ sink: inout Sink, _ width: Int, _ height: Int,
+        _ wanted: Range<Int>, _ progress: inout Progress
+    ) throws(InflateError) {
+        reader.begin(width: width)
+        for y in 0..<wanted.upperBound {
+            if y & 3 == 0 { try checkCancellation() }
+            let row = try reader.next()
+            guard y >= wanted.lowerBound else { continue }
+            sink.add(sampler.convert(row, width: width))
+            progress.row = y + 1
+        }
+        if wanted.upperBound == height { try finish(&reader) }
+    }
+
+    private func passRows<Sink: PNGRowSink & ~Copyable>(
+        _ reader: inout PNGRowReader, _ sampler: inout PNGSampler, _ sink: inout Sink, _ width: Int, _ height: Int,
+        _ passes: Int, _ progress: inout Progress
+    ) throws(InflateError) {
+        for index in 0..<min(passes, 7) {
+            progress = Progress(pass: index, row: 0)
+            let pass = PNGInterlacing.passes[index]
+            let columns = pass.columns(of: width)
+            let rowCount = pass.rows(of: height)
+            guard columns > 0, rowCount > 0 else { continue }
+            reader.begin(width: columns)
+            for row in 0..<rowCount {
+                if row & 3 == 0 { try checkCancellation() }
+                let samples = sampler.convert(try reader.next(), width: columns)
+                sink.add(
+                    samples, y: pass.y + row * pass.rowStep, x: pass.x, step: pass.columnStep, count: columns)
+                progress.row = row + 1
+            }
+        }
+        progress = Progress(pass: 7, row: 0)
+        if passes >= 7 { try finish(&reader) }
+    }
+
+    /// Has the checksum of the stream checked. Every row is there: a file cut off before its checksum is still whole.
+    private func finish(_ reader: inout PNGRowReader) throws(InflateError) {
+        do throws(InflateError) {
+            try reader.finish()
+        } catch .truncated {
+            return
+        }
+    }
+}

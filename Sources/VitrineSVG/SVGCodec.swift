@@ -1,0 +1,8 @@
+import VitrineImageCore
+
+extension Codec {
+    /// Drawings, whose references are checked here. `vitrine-worker` draws them.
+    package static let svg = Codec(.svg, header: SVGHeaderReader.self) { reader throws(ImageError) in
+        try SVGPrologue.isSVG(reader) ? .svg : nil
+    }
+}
