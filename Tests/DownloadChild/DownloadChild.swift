@@ -3,9 +3,11 @@
 // `name=value` the directory of the agent's socket if an agent is to do it, the number of connections, by how many
 // seconds the clock is wrong, how many bytes stay free on the disk, and `crash=WORD` to end at addresses with a word.
 // With `restore=1` it begins nothing and reports how all of the list have ended. With `scarce=1` it loads the address
-// twice by one loader: without descriptors, and with them.
+// twice by one loader: without descriptors, and with them. With `place=1` it places a part file in the directory of files
+// twice, in the same way. With `open=1` it only opens the first word as a database.
 import Foundation
 import VitrineCore
+import VitrineDatabase
 import VitrineDownloads
 import VitrineNetwork
 
@@ -22,6 +24,8 @@ enum DownloadChild {
         configuration.directory = words[2]
         configuration.reservedSpace = ByteCount(options["reserve"].flatMap { Int($0) } ?? 0)
         if options["scarce"] != nil, let url = URL(string: words[3]) { return await loadWithoutDescriptors(url) }
+        if options["place"] != nil { return placeWithoutDescriptors(FilePath.join(words[2], "file")) }
+        if options["open"] != nil { return openDatabase(words[1]) }
         if let directory = options["agent"] {
             configuration.mode = .agent
             configuration.agentDirectory = String(directory)
@@ -61,16 +65,14 @@ enum DownloadChild {
         await manager.close()
     }
 
+    private static func openDatabase(_ path: String) {
+        do throws(DatabaseError) { _ = try Database(path: path) } catch { report("error \(error)") }
+    }
+
     private static func loadWithoutDescriptors(_ url: URL) async {
         // Dispatch ends the process if it has no descriptors for its timers, so these are made before.
         try? await Task.sleep(for: .milliseconds(1))
-        var limit = rlimit()
-        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        let free = dup(0)
-        close(free)
-        var none = limit
-        none.rlim_cur = rlim_t(free)
-        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &none)
+        var limit = takeDescriptors()
         let loader = CurlLoader()
         for attempt in ["without", "with"] {
             do throws(NetworkError) {
@@ -81,6 +83,30 @@ enum DownloadChild {
             }
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         }
+    }
+
+    private static func placeWithoutDescriptors(_ path: String) {
+        let part = PartialFile.path(for: path)
+        guard let file = try? PartialFile.open(part, identity: "a") else { exit(1) }
+        var limit = takeDescriptors()
+        for attempt in ["without", "with"] {
+            let isPlaced = (try? file.place(at: path, isDurable: true)) != nil
+            let isConsistent = FilePath.exists(path) == isPlaced && FilePath.exists(part) != isPlaced
+            report("\(attempt) \(isPlaced) \(isConsistent ? "consistent" : "inconsistent")")
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        }
+    }
+
+    /// Leaves no free descriptor. Returns the limit that was there.
+    private static func takeDescriptors() -> rlimit {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        let free = dup(0)
+        close(free)
+        var none = limit
+        none.rlim_cur = rlim_t(free)
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &none)
+        return limit
     }
 
     private static func report(_ line: String) {

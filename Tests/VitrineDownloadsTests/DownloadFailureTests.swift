@@ -39,6 +39,18 @@ struct DownloadFailureTests {
         }
     }
 
+    /// The directory is opened before the file is moved. A download whose file is in its place has not failed.
+    @Test func aFileThatCannotBePlacedDurablyIsNotPlaced() async throws {
+        let directory = try TemporaryDirectory()
+        try await offPool {
+            let child = try ChildProcess(executable: "DownloadChild", ["/", directory.path, "/", "place=1"])
+            let found = child.findings()
+            #expect(child.wait() == .exit(0), "\(found)")
+            #expect(found["without"] == "false consistent" && found["with"] == "true consistent", "\(found)")
+        }
+        #expect(directory.names == ["file"])
+    }
+
     @Test func aWrongChecksumDiscardsTheFile() async throws {
         let site = FileSite(content), fixture = try DownloadFixture()
         try fixture.files.write("before", to: "a")

@@ -289,17 +289,14 @@ package final class AtomicFileWriter {
         precondition(isOpen, "An AtomicFileWriter commits once.")
         defer { discard() }
         guard options.contains(.durable), !isDirect else { return try place() }
-        // Opened before the rename: a lack of descriptors or of permission must not be found after it.
-        let directory: FileDescriptor
         do throws(FileError) {
-            directory = try FileDescriptor(opening: FilePath.parent(of: path), flags: O_RDONLY | O_DIRECTORY)
+            try FileRename.durably(at: path) { () throws(FileError) in
+                try synchronize()
+                try place()
+            }
         } catch {
             throw error.about(requestedPath)
         }
-        try synchronize()
-        try place()
-        let code = directory.synchronizationFailure()
-        if code != 0 { throw .notDurable(path: requestedPath, code: code) }
     }
 
     // MARK: Steps of a commit, for callers that commit several files together

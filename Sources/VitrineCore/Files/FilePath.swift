@@ -96,4 +96,24 @@ package enum FileRename {
         let code = replaces ? (rename(path, target) == 0 ? 0 : errno) : cfilesystem_rename_exclusive(path, target)
         guard code == 0 else { throw FileError(operation: "rename", path: target, code: code) }
     }
+
+    /// Changes names in a directory, and returns when the change is on the medium.
+    ///
+    /// The directory is opened before the change: a lack of descriptors or of permission leaves all as it was.
+    ///
+    /// - Parameters:
+    ///   - target: The path whose directory changes. Errors of the directory are about it.
+    ///   - change: Makes the change.
+    /// - Throws: ``FileError/notDurable(path:code:)`` after a change; nothing was changed after any other error.
+    package static func durably(at target: String, _ change: () throws(FileError) -> Void) throws(FileError) {
+        let directory: FileDescriptor
+        do throws(FileError) {
+            directory = try FileDescriptor(opening: FilePath.parent(of: target), flags: O_RDONLY | O_DIRECTORY)
+        } catch {
+            throw error.about(target)
+        }
+        try change()
+        let code = directory.synchronizationFailure()
+        if code != 0 { throw .notDurable(path: target, code: code) }
+    }
 }

@@ -194,11 +194,6 @@ package final class PartialFile: Sendable {
         return (UInt64(truncatingIfNeeded: status.st_dev), UInt64(truncatingIfNeeded: status.st_ino))
     }
 
-    private func move(to target: String, replaces: Bool, isDurable: Bool) throws(FileError) {
-        if isDurable { try file.synchronize() }
-        try FileRename.move(path, to: target, replaces: replaces)
-    }
-
     /// Returns the received bytes.
     package func contents() throws(FileError) -> [UInt8] { try FileContents.read(path) }
 
@@ -209,13 +204,23 @@ package final class PartialFile: Sendable {
     ///   - replaces: Whether a file may be replaced; otherwise it is ``FileError/alreadyExists(path:)``.
     ///   - isDurable: Whether to return only after file and name have been synchronized.
     package func place(at target: String, replaces: Bool = true, isDurable: Bool = false) throws(FileError) {
+        let change = { () throws(FileError) in
+            try self.move(to: target, replaces: replaces, isDurable: isDurable)
+            self.removeHead()
+            self.unlock()
+        }
+        guard isDurable else { return try change() }
+        try FileRename.durably(at: target, change)
+    }
+
+    private func move(to target: String, replaces: Bool, isDurable: Bool) throws(FileError) {
         switch replaces ? try ReplacedItem.at(target) : .nothing(target) {
         case .file(target, var replaced):
             // A download does not inherit setuid, setgid or the sticky bit.
             replaced.st_mode &= ~mode_t(0o7000)
             try file.takeOver(replaced, named: target)
-            try move(to: target, replaces: true, isDurable: isDurable)
-        case .nothing(target): try move(to: target, replaces: replaces, isDurable: isDurable)
+            try rename(to: target, replaces: true, isDurable: isDurable)
+        case .nothing(target): try rename(to: target, replaces: replaces, isDurable: isDurable)
         case .file, .nothing, .stream:
             // Behind a link, perhaps on another file system, or into a FIFO or device.
             let writer = try AtomicFileWriter(path: target, options: isDurable ? .durable : [])
@@ -223,9 +228,11 @@ package final class PartialFile: Sendable {
             try writer.commit()
             unlink(path)
         }
-        removeHead()
-        unlock()
-        if isDurable { try synchronizeDirectory() }
+    }
+
+    private func rename(to target: String, replaces: Bool, isDurable: Bool) throws(FileError) {
+        if isDurable { try file.synchronize() }
+        try FileRename.move(path, to: target, replaces: replaces)
     }
 
     /// Releases the file. It is kept if it can be resumed or is complete, and removed otherwise.
