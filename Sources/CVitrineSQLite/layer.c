@@ -1,11 +1,16 @@
-// A layer over SQLite's own file system, for all connections. It corrects three habits of that file system:
+// A layer over SQLite's own file system, for all connections. It corrects four habits of that file system:
 //
 // - A file that cannot be opened for writing is opened for reading, and stays so as long as the connection exists. Here
 //   the open fails, so that the next one can succeed.
+// - The error of a file that cannot be created is that of a second open, which does not create it. Here it is the
+//   reason.
 // - A failed read (EIO) becomes SQLITE_CORRUPT. Here it stays an error of the system.
 // - The index of the log is used in memory even if its file was cut, which ends the process. See csqlite_check_index.
 //
 // One kind does more: it reads only what is in memory, for threads that must not wait.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE // O_TMPFILE
+#endif
 #include "csqlite.h"
 
 #include <cfilesystem.h>
@@ -20,6 +25,8 @@
 typedef struct layer_file {
     sqlite3_file base;
     sqlite3_file *file;
+    // Its path, which SQLite keeps while it is open.
+    const char *name;
     // Where it is read without waiting; -1 while reads may wait.
     int descriptor;
     int owns_descriptor;
@@ -92,11 +99,35 @@ static int layer_device(sqlite3_file *file) {
     return below(file)->pMethods->xDeviceCharacteristics(below(file));
 }
 
+// Whether SQLite has hidden why a file could not be created: it opens such a file again for reading, without creating
+// it, and returns the error of that, which is ENOENT.
+static int hides_error(int code) { return (code & 0xFF) == SQLITE_CANTOPEN && errno == ENOENT; }
+
+// Why no file can be created beside another one now; ENOENT if the system does not tell.
+static int creation_error(const char *name) {
+    const char *slash = name ? strrchr(name, '/') : NULL;
+    size_t count = slash ? (size_t)(slash - name) + 1 : 0;
+    char directory[4096];
+    if (!count || count >= sizeof directory) return ENOENT;
+    memcpy(directory, name, count);
+    directory[count] = 0;
+#ifdef O_TMPFILE
+    // Such a file has no name, and is gone once it is closed.
+    int file = open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (file < 0) return errno == EOPNOTSUPP || errno == EISDIR ? ENOENT : errno;
+    close(file);
+#endif
+    return ENOENT;
+}
+
 static int layer_map_index(sqlite3_file *file, int region, int size, int extends, void volatile **address) {
     layer_file *self = (layer_file *)file;
     // A file system without locks has no shared index.
     if (!below(file)->pMethods->xShmMap) return SQLITE_IOERR_SHMMAP;
     int code = below(file)->pMethods->xShmMap(below(file), region, size, extends, address);
+    // What was missing for a moment, such as a descriptor, is not missing at the second attempt.
+    if (hides_error(code)) code = below(file)->pMethods->xShmMap(below(file), region, size, extends, address);
+    if (hides_error(code)) errno = creation_error(self->name);
     // The index was opened for reading, because once it could not be opened for writing. It stays so until all
     // connections of the process to this file are closed.
     int is_read_only = code == SQLITE_READONLY || code == SQLITE_READONLY_CANTINIT;
@@ -162,6 +193,7 @@ static int layer_open(
     layer_file *self = (layer_file *)file;
     self->base.pMethods = NULL;
     self->file = (sqlite3_file *)(self + 1);
+    self->name = name;
     self->descriptor = -1;
     self->owns_descriptor = 0;
     self->is_writable = 0;
@@ -170,6 +202,13 @@ static int layer_open(
     memset(self->file, 0, (size_t)system_vfs->szOsFile);
     int opened = flags;
     int code = system_vfs->xOpen(system_vfs, name, self->file, flags, &opened);
+    if ((flags & SQLITE_OPEN_CREATE) && hides_error(code)) {
+        // What was missing for a moment, such as a descriptor, is not missing at the second attempt.
+        memset(self->file, 0, (size_t)system_vfs->szOsFile);
+        opened = flags;
+        code = system_vfs->xOpen(system_vfs, name, self->file, flags, &opened);
+        if (hides_error(code)) errno = creation_error(name);
+    }
     if (out_flags) *out_flags = opened;
     if (code == SQLITE_OK && (flags & SQLITE_OPEN_READWRITE) && (opened & SQLITE_OPEN_READONLY)) {
         // SQLite also opens the log of a database for writing that is only read.

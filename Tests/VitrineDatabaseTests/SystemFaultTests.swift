@@ -114,6 +114,13 @@ import VitrineDatabase
         fault.end()
     }
 
+    /// SQLite opens again without creating what it could not create, and returns the error of that.
+    @Test(arguments: ["", "-wal", "-shm"]) func aFileThatOnceCouldNotBeCreatedIsCreated(suffix: String) throws {
+        let fault = DatabaseFault(.openForWriting, at: path + suffix, code: EMFILE, times: 1)
+        #expect(try open().integer("SELECT count(*) FROM t") == 0)
+        fault.end()
+    }
+
     @Test func aWriterOpensAgainWhatItCouldNotOpen() throws {
         let writer = try writer()
         try write(1, writer)

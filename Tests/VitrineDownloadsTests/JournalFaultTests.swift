@@ -103,6 +103,24 @@ struct JournalFaultTests {
         #expect(fixture.agents == agents)
     }
 
+    /// A file system without free inodes, which no open for reading finds out.
+    @Test(.enabled(if: Namespace.isAvailable, "needs unshare and the right to mount"))
+    func theReasonWhyALogCannotBeCreatedIsNamed() async throws {
+        let directory = try TemporaryDirectory()
+        do { _ = try Database(path: directory.file("a.sqlite")) }
+        try FileManager.default.createDirectory(atPath: directory.file("small"), withIntermediateDirectories: false)
+        try await offPool {
+            // One for the directory, and one for the database.
+            let script = "mount -t tmpfs -o nr_inodes=2 tmpfs \"$0/small\" && cp \"$0/a.sqlite\" \"$0/small\""
+            let child = try ChildProcess(
+                executable: "DownloadChild", [directory.file("small/a.sqlite"), "/", "/", "open=1"],
+                wrapper: Namespace.command(script, directory.path))
+            let found = child.findings()
+            #expect(child.wait() == .exit(0), "\(found)")
+            #expect(found["error"]?.contains(String(cString: strerror(ENOSPC))) == true, "\(found)")
+        }
+    }
+
     // MARK: Records
 
     /// Changes the records of a journal that nobody has open, and makes it one of the first format, without checksums.
