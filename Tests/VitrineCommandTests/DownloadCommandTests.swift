@@ -3,6 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 import VitrineCore
+import VitrineDatabase
 
 @Suite final class DownloadCommandTests {
     private let scratch: Scratch
@@ -256,6 +257,25 @@ import VitrineCore
         #expect(reset.status == 0 && reset.output.hasPrefix(list.path + ".damaged-"), "\(reset.errors)")
         #expect(try await run(["list"]).status == 0)
         #expect(try await run(["reset"]).output == "The list is not damaged.\n")
+    }
+
+    @Test func aDownloadWhoseRecordIsDamagedIsListedAndRemoved() async throws {
+        let server = try LoopbackServer { _ in [.hang] }
+        let url = server.url("/a").absoluteString
+        let id = try #require(try await run(["add", "--json", url]).objects.first?["id"] as? String)
+        #expect(try await run(["pause", id]).status == 0)
+        _ = try await run(["agent", "stop"])
+        let list = home.appending(path: "data/vitrine/downloads/DownloadManagerBackgroundDownload.agent.sqlite").path
+        try Database(path: list).execute("UPDATE download SET record = replace(record, 'paused', 'Paused')")
+        let listed = try await run(["list"])
+        #expect(listed.status == 0 && listed.output.isEmpty, "\(listed.output)")
+        let reason = "\(url): failed: The record of the download \(id) is damaged"
+        #expect(listed.errors.contains(reason), "\(listed.errors)")
+        #expect(try await run(["list", "--json"]).objects.first?["code"] as? Int == -635)
+        #expect(try await run(["retry", id]).status == 1)
+        #expect(try await run(["remove", id]).status == 0)
+        let after = try await run(["list"])
+        #expect(after.output.isEmpty && after.errors.isEmpty, "\(after.errors)")
     }
 
     /// Runs a command while there is an agent. On a busy machine, one without a client may end before the command comes.

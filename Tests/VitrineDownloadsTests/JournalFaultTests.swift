@@ -167,12 +167,53 @@ struct JournalFaultTests {
             #expect(try database.integer("SELECT count(*) FROM download WHERE instr(record, 'nere') > 0") == 1)
         }
         let manager = fixture.manager { $0.identifier = "list" }
-        #expect(try await manager.restore().isEmpty)
+        let damaged = try #require(try await manager.restore().first)
+        #expect(damaged.status?.state == .failed)
+        #expect(damaged.status?.failure?.message.contains("damaged") == true)
+        #expect(await code { _ = try await damaged.file } == -635)
+        for command in [Download.retry, Download.resume, Download.pause, Download.cancel] {
+            #expect(await code { try await command(damaged)() } == -635)
+        }
+        #expect(await code { try await damaged.setPriority(.high) } == -635)
         // Others are stored beside it.
-        #expect(try await manager.start(server.url("/b").absoluteString).file == fixture.files.file("b"))
+        let other = try await manager.start(server.url("/b").absoluteString)
+        #expect(try await other.file == fixture.files.file("b"))
+        try await other.move(before: nil)
         await manager.close()
         #expect(server.requests.map(\.target).filter { $0.contains("ere") } == [])
         #expect(try Database(path: path).integer("SELECT count(*) FROM download") == 2)
+        // It stays on the list until it is removed.
+        let next = fixture.manager { $0.identifier = "list" }
+        let found = try await next.restore()
+        #expect(found.map(\.id) == [damaged.id, other.id])
+        #expect(found.map { $0.status?.failure?.code } == [-635, nil])
+        try await found.first?.remove()
+        #expect(try await next.restore().map(\.id) == [other.id])
+        await next.close()
+        #expect(try Database(path: path).integer("SELECT count(*) FROM download") == 1)
+    }
+
+    /// Neither its identifier nor its record can be read. The agent lists it, and removes it with those that have ended.
+    @Test(arguments: ["record = '{'", "id = CAST(x'41FF42' AS TEXT)", "id = upper(id)"])
+    func aRowThatCannotBeReadIsListedAndRemoved(change: String) async throws {
+        let fixture = try AgentFixture()
+        let hanging = try LoopbackServer { _ in [.hang] }
+        let path = fixture.journal.file("list.agent.sqlite")
+        let first = fixture.manager { $0.identifier = "list" }
+        try await first.start(hanging.url("/a").absoluteString)
+        // It would start the agent again.
+        await first.close()
+        let old = try #require(fixture.agents.first)
+        kill(old, SIGKILL)
+        try await offPool { waitForEnd(of: old) }
+        try Database(path: path).execute("UPDATE download SET \(change)")
+        let manager = fixture.manager { $0.identifier = "list" }
+        let damaged = try #require(try await manager.restore().first)
+        #expect(damaged.status?.failure?.code == -635)
+        try await manager.settled()
+        try await manager.removeSettled()
+        #expect(try await manager.restore().isEmpty)
+        #expect(try Database(path: path).integer("SELECT count(*) FROM download") == 0)
     }
 
     @Test func aHigherNumberOfARowKeepsNoChangesOut() async throws {

@@ -147,6 +147,10 @@ import Foundation
 extension DownloadEngine {
     func perform(_ command: DownloadCommand, on id: String) async throws(DownloadError) {
         try await open()
+        if let damaged = state.withLock({ $0.damaged[id] }) {
+            guard command == .remove else { throw .damagedRecord(id: id) }
+            return try await remove(damaged)
+        }
         guard state.withLock({ $0.entry(id) != nil }) else { throw .unknown(id: id) }
         switch command {
         case .pause: try await pause(id)
@@ -267,6 +271,12 @@ extension DownloadEngine {
         }
         startWaiting()
         if let journal = state.withLock({ $0.journal }) { try await journal.remove(id) }
+    }
+
+    private func remove(_ damaged: Journal.DamagedRecord) async throws(DownloadError) {
+        if let journal = state.withLock({ $0.journal }) { try await journal.remove(key: damaged.key) }
+        state.withLock { $0.damaged[damaged.status.id] = nil }
+        broadcaster.remove(damaged.status.id)
     }
 
     private func change(_ id: String, _ body: (inout Entry) -> Void) async throws(DownloadError) {

@@ -56,6 +56,8 @@ final class DownloadEngine: DownloadBackend {
 
     struct State: Sendable {
         var entries: [String: Entry] = [:]
+        /// The downloads that can only be listed and removed.
+        var damaged: [String: Journal.DamagedRecord] = [:]
         var journal: Journal?
         var limit: Int
         var limitPerHost: Int
@@ -161,6 +163,10 @@ final class DownloadEngine: DownloadBackend {
                 state.entries[record.id] = entry
                 broadcaster.show(entry.record.status, isFresh: false)
             }
+            for record in content.damaged {
+                state.damaged[record.status.id] = record
+                broadcaster.show(record.status, isFresh: false)
+            }
             state.watch = NetworkWatch { [weak self] in self?.networkChanged() }
             return changed
         }
@@ -170,7 +176,8 @@ final class DownloadEngine: DownloadBackend {
 
     func list() async throws(DownloadError) -> [DownloadStatus] {
         try await open()
-        return state.withLock { $0.records }.sorted(by: Self.precedes).map(\.status)
+        let (records, damaged) = state.withLock { ($0.records, $0.damaged.values.map(\.status)) }
+        return damaged.sorted { $0.id < $1.id } + records.sorted(by: Self.precedes).map(\.status)
     }
 
     static func precedes(_ one: DownloadRecord, _ other: DownloadRecord) -> Bool {
@@ -238,7 +245,9 @@ final class DownloadEngine: DownloadBackend {
 
     // MARK: Changes
 
-    func error(of id: String) -> DownloadError? { state.withLock { $0.entries[id]?.error } }
+    func error(of id: String) -> DownloadError? {
+        state.withLock { $0.entries[id]?.error ?? ($0.damaged[id] == nil ? nil : .damagedRecord(id: id)) }
+    }
 
     /// Changes a download and shows its status.
     ///

@@ -105,6 +105,39 @@ final class Journal: Sendable {
         var records: [DownloadRecord] = []
         /// The unfinished runs of downloads.
         var starts: [String: Starts] = [:]
+        /// The downloads whose records cannot be trusted.
+        var damaged: [DamagedRecord] = []
+    }
+
+    /// The address in a record, in the form of a ``DownloadRecord``.
+    private struct AddressedRecord: Decodable {
+        struct Request: Decodable { let url: URL }
+        let request: Request
+    }
+
+    /// A download whose record differs from its checksum, or cannot be decoded.
+    struct DamagedRecord: Sendable {
+        /// The bytes of its identifier in the file, which may be damaged, too.
+        let key: [UInt8]
+        /// A failure, with the address and path of the record as far as it can be decoded.
+        let status: DownloadStatus
+
+        fileprivate init(key: [UInt8], record: [UInt8]) {
+            self.key = key
+            let text = String(decoding: key, as: UTF8.self)
+            let isUsable = DownloadRecord.isIdentifier(text) && text == text.lowercased()
+            let id = isUsable ? text : String(StableHash.hash(key, seed: 0), radix: 16)
+            let decoder = JSONDecoder(), record = Data(record)
+            let found = try? decoder.decode(DownloadRecord.self, from: record)
+            // The address is the most useful part, and may be intact.
+            let url = (try? decoder.decode(AddressedRecord.self, from: record))?.request.url
+            var status = DownloadStatus(
+                id: id, url: url ?? URL(string: "about:blank") ?? URL(filePath: "/"), path: found?.status.path ?? "",
+                priority: .normal, added: found?.status.added ?? Date(timeIntervalSince1970: 0))
+            status.state = .failed
+            status.failure = DownloadStatus.Failure(.damagedRecord(id: id))
+            self.status = status
+        }
     }
 
     /// The runs of a download during which the process ended.
@@ -263,11 +296,11 @@ final class Journal: Sendable {
         FilePath.join(directory, FileName.name(for: identifier) + ".sqlite")
     }
 
-    /// Returns all downloads. Unreadable ones are skipped and logged, and stay in the file.
+    /// Returns all downloads. Damaged ones are logged, and stay in the file.
     func content() async throws(DownloadError) -> Content {
         try await run { database in
             let statement = try database.prepare("SELECT id, record, sum, revision FROM download")
-            var records: [DownloadRecord] = []
+            var records: [DownloadRecord] = [], damaged: [DamagedRecord] = []
             var revisions: [(id: String, revision: Int)] = []
             while try statement.step() {
                 do {
@@ -285,6 +318,7 @@ final class Journal: Sendable {
                 } catch let error as DatabaseError {
                     throw error
                 } catch {
+                    damaged.append(DamagedRecord(key: statement.bytes(at: 0), record: statement.bytes(at: 1)))
                     Log.logger("downloads").error(
                         "A download in the journal cannot be read",
                         metadata: ["id": "\(statement.text(at: 0))", "error": "\(error)"])
@@ -303,7 +337,8 @@ final class Journal: Sendable {
                     count: max(0, Int(runs.integer(at: 1))), received: max(0, Int(runs.integer(at: 2))))
             }
             return Content(
-                records: records.sorted { ($0.position, $0.id) < ($1.position, $1.id) }, starts: starts)
+                records: records.sorted { ($0.position, $0.id) < ($1.position, $1.id) }, starts: starts,
+                damaged: damaged)
         }
     }
 
@@ -376,11 +411,14 @@ final class Journal: Sendable {
     func takeReplacement() -> Bool { hold.takeReplacement() }
 
     /// Removes a download.
-    func remove(_ id: String) async throws(DownloadError) {
+    func remove(_ id: String) async throws(DownloadError) { try await remove(key: Array(id.utf8)) }
+
+    /// Removes a download by the bytes of its identifier in the file.
+    func remove(key: [UInt8]) async throws(DownloadError) {
         try await run { database in
             for table in ["download", "start"] {
-                let statement = try database.cachedStatement("DELETE FROM \(table) WHERE id = ?")
-                statement.bind(id, at: 1)
+                let statement = try database.cachedStatement("DELETE FROM \(table) WHERE id = CAST(? AS TEXT)")
+                statement.bind(key, at: 1)
                 try statement.run()
             }
         }

@@ -36,6 +36,10 @@ public enum DownloadError: Error, Sendable {
     ///
     /// ``Download/retry()`` runs it.
     case endsProcess(url: String, count: Int)
+    /// The record of the download in the journal is damaged. The download is listed as failed and is not followed.
+    ///
+    /// ``Download/remove()`` removes it. Its partial file stays.
+    case damagedRecord(id: String)
     /// The download does not exist; it may have been removed.
     case unknown(id: String)
     /// The download was cancelled.
@@ -57,6 +61,7 @@ public enum DownloadError: Error, Sendable {
         case .agent: -632
         case .agentTimedOut: -633
         case .endsProcess: -634
+        case .damagedRecord: -635
         case .unknown: -640
         case .cancelled: -641
         }
@@ -135,6 +140,9 @@ extension DownloadError: CustomStringConvertible {
         case .endsProcess(let url, let count):
             "\(url) is not retried automatically: the downloading process ended \(count) times while it ran. "
                 + "Retry it to run it once more, or remove it."
+        case .damagedRecord(let id):
+            "The record of the download \(id) is damaged, so that it cannot be resumed. Remove it with "
+                + "\"vitrine download remove\", and add its address again."
         case .unknown(let id): "The download \(id) does not exist."
         case .cancelled: "The download was cancelled."
         }
