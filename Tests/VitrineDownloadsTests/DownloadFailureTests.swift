@@ -111,6 +111,49 @@ struct DownloadFailureTests {
         #expect(download.status?.retries == 2)
     }
 
+    enum PermanentFailure: String, CaseIterable { case busy, silent, cut, compressed, compressedAnywhere }
+
+    /// A transfer repeats nothing by itself, or each attempt would send several requests.
+    @Test(arguments: PermanentFailure.allCases)
+    func aFailureThatStaysIsAskedForAsOftenAsThereAreAttempts(_ failure: PermanentFailure) async throws {
+        let fixture = try DownloadFixture(), content = content, requests = Counter()
+        // A block of gzip that is stored as it is (RFC 1951, section 3.2.4), and ends early.
+        let size = [UInt8(content.count & 0xFF), UInt8(content.count >> 8)]
+        let packed = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 1] + size + size.map { ~$0 } + content
+        let server = try LoopbackServer { _ in
+            let number = requests.add(1)
+            let bytes = failure == .compressedAnywhere && number % 2 == 0 ? packed.dropLast(9000) : packed[...]
+            return switch failure {
+            case .busy: [.reply(503)]
+            case .silent: [.close]
+            case .cut: [.text("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"), .close]
+            case .compressed, .compressedAnywhere:
+                [
+                    .text("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n"),
+                    .bytes(Array(bytes)), .close,
+                ]
+            }
+        }
+        let download = try await fixture.manager { $0.retryDelay = .milliseconds(1) }
+            .start(server.url("/a").absoluteString)
+        await #expect(throws: DownloadError.self) { _ = try await download.file }
+        #expect(download.status?.state == .failed)
+        #expect(requests.value == 5)
+    }
+
+    /// Each connection brings a part. A transfer that makes progress is none of the attempts.
+    @Test func aTransferThatIsCutAgainAndAgainResumesAtOnce() async throws {
+        let content = pattern(150_000)
+        let site = FileSite(content), fixture = try DownloadFixture()
+        let server = try LoopbackServer { site.reply(to: $0, upTo: 12_500) }
+        let manager = fixture.manager { $0.network.retries.jitter = { 0 } }
+        let download = try await manager.start(request(server.url("/a")) { $0.attempts = 1 })
+        _ = try await download.file
+        #expect(fixture.bytes("a") == content)
+        #expect(server.requests.count == 12)
+        #expect(download.status?.retries == 0)
+    }
+
     @Test func delayedOnesGoOnWhenTold() async throws {
         let site = FileSite(content), fixture = try DownloadFixture(), requests = Counter()
         let server = try LoopbackServer { request in

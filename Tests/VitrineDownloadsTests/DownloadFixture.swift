@@ -15,13 +15,12 @@ struct DownloadFixture {
         journal = try TemporaryDirectory()
     }
 
-    /// A manager that tries once, unless told otherwise.
+    /// A manager of its own.
     func manager(_ change: (inout DownloadManager.Configuration) -> Void = { _ in }) -> DownloadManager {
         var configuration = DownloadManager.Configuration()
         configuration.directory = files.path
         configuration.journalDirectory = journal.path
         configuration.reservedSpace = .zero
-        configuration.network.retries.limit = 0
         change(&configuration)
         return DownloadManager(configuration)
     }

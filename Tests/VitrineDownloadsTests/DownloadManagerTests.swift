@@ -293,7 +293,7 @@ struct DownloadManagerTests {
             request.header("Range") == nil && request.connection == 0
                 ? old.reply(to: request, upTo: 50_000) : new.reply(to: request)
         }
-        let manager = fixture.manager { $0.network.retries.limit = 2 }
+        let manager = fixture.manager()
         let download = try await manager.start(server.url("/a").absoluteString)
         _ = try await download.file
         #expect(fixture.bytes("a") == new.content)

@@ -247,7 +247,8 @@ extension DownloadEngine.Entry {
         record.placing = nil
         record.status.failure = DownloadStatus.Failure(error)
         self.isOffline = isOffline
-        if record.status.received > before { failures = 0 }
+        if record.status.received > before, !hasLostBytes { failures = 0 }
+        hasLostBytes = false
         if record.source < record.request.mirrors.count, !error.isLocal {
             // A mirror may have the file.
             record.source += 1

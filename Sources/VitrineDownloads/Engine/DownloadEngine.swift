@@ -30,6 +30,8 @@ final class DownloadEngine: DownloadBackend {
         var isNoted: Bool
         /// The number of attempts in a row without progress.
         var failures = 0
+        /// Whether the bytes that the last attempt received were lost, because their body cannot be resumed.
+        var hasLostBytes = false
         /// The last error in this run of the program.
         var error: DownloadError?
         /// Whether it waits for a network, and the number of attempts in a row that found none.
@@ -101,8 +103,11 @@ final class DownloadEngine: DownloadBackend {
         self.carrier = carrier
         rateLimit = RateLimit(configuration.maximumRate?.bytes)
         let client: any HTTPTransport = configuration.client ?? Self.makeClient()
-        loader = NetworkLoader(
-            LimitedLoader(base: client), configuration.network, wallClock: configuration.clock)
+        var network = configuration.network
+        // The attempts of a download are counted here alone. Otherwise each of them would send several requests.
+        network.retries.limit = 0
+        network.retries.resumesAfterProgress = true
+        loader = NetworkLoader(LimitedLoader(base: client), network, wallClock: configuration.clock)
         let (limit, limitPerHost) = carrier == nil ? (configuration.limit, configuration.limitPerHost) : (.max, .max)
         state = Locked(State(limit: max(1, limit), limitPerHost: max(1, limitPerHost)))
     }

@@ -67,6 +67,7 @@ struct DownloadRun: Sendable {
             let whole = try await transfer(into: part)
             return LoadedFile(part: part, head: whole.head, restarts: whole.restarts)
         } catch {
+            if !part.isResumable { engine.state.withLock { $0.entries[record.id]?.hasLostBytes = true } }
             await Self.release(part, after: error)
             throw error
         }

@@ -51,7 +51,8 @@ extension DownloadManager {
         public var reservedSpace = ByteCount.megabytes(64)
         /// The HTTP client. Default: a client of the manager.
         package var client: (any HTTPTransport)?
-        /// Access rules and settings of requests. Its `retries` policy applies within one attempt.
+        /// Access rules and settings of requests. Its `retries` policy does not apply: ``DownloadRequest/attempts``
+        /// counts the requests without progress.
         public var network = NetworkLoader.Configuration()
         /// The time of day, for dates of servers. Measurements and waits do not depend on it, so it may jump.
         package var clock = WallClock.system

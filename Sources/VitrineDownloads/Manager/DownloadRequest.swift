@@ -69,8 +69,9 @@ public struct DownloadRequest: Sendable, Hashable {
     public var connections = 1
     /// The number of attempts without progress after which the download fails. Default: 5.
     ///
-    /// Refused connections and unknown hosts count; a missing network does not. The delays between attempts grow from
-    /// about 2 to 60 seconds.
+    /// An attempt asks each address once. It continues as long as it makes progress that can be resumed, which a
+    /// compressed body cannot. Refused connections and unknown hosts count; a missing network does not. The delays
+    /// between attempts grow from about 2 to 60 seconds.
     public var attempts = 5
     /// The maximum duration of one transfer. Default: no limit.
     ///

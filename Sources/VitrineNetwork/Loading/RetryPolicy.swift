@@ -8,6 +8,9 @@ import VitrineCore
 public struct RetryPolicy: Sendable {
     /// The most retries of a request; 0 for none. The default is 2.
     public var limit = 2
+    /// Whether a download into a file that has made progress resumes even where ``limit`` allows no retry, for callers
+    /// that count the attempts without progress. The default is false.
+    package var resumesAfterProgress = false
     /// The longest wait before the first retry. The default is 0.5 seconds.
     package var base: Duration = .milliseconds(500)
     /// The longest wait before any retry. The default is 30 seconds.

@@ -79,6 +79,9 @@ package final class PartialFile: Sendable {
         }
     }
 
+    /// Whether the received bytes are of use to a later request.
+    package var isResumable: Bool { continuation != nil || pieces != nil }
+
     var checksums: PartChecksums? { state.withLock { $0.checksums } }
 
     /// The metadata beside the file.
@@ -237,7 +240,7 @@ package final class PartialFile: Sendable {
 
     /// Releases the file. It is kept if it can be resumed or is complete, and removed otherwise.
     package func release() {
-        if !isWhole, continuation == nil, pieces == nil {
+        if !isWhole, !isResumable {
             discard()
         } else {
             unlock()

@@ -67,7 +67,8 @@ struct PartialTransfer {
                 show(continuation)
                 step = try await take(try await ask(continuation), continuation)
             }
-            if file.length > furthest {
+            let hasProgressed = file.length > furthest
+            if hasProgressed {
                 furthest = file.length
                 (failures, turns) = (0, 0)
             }
@@ -81,7 +82,9 @@ struct PartialTransfer {
                 }
             case .interrupted(let error):
                 failures += 1
-                guard error.isWorthResuming, failures <= limit else { throw error }
+                // A body that is loaded from its start again has lost its progress.
+                let mayResume = retries.resumesAfterProgress && hasProgressed && file.isResumable
+                guard error.isWorthResuming, failures <= limit || mayResume else { throw error }
                 try await loader.wait(retries.delay(before: failures), url)
                 progress?.update { $0.retries += 1 }
             }
@@ -152,16 +155,22 @@ struct PartialTransfer {
         throw failure ?? .status(url: url, dated.response.head)
     }
 
-    private mutating func begin(_ dated: DatedResponse, _ failure: NetworkError?) async throws(NetworkError) -> Step {
-        let head = dated.response.head
+    private mutating func begin(_ given: DatedResponse, _ failure: NetworkError?) async throws(NetworkError) -> Step {
         // A 304 has no body.
-        if failure != nil || head.status == 304 { return try refuse(dated, failure) }
-        if !isCoded, head.decodedFrom == nil, head.hasCodingToUndo {
-            // The server compressed the body unasked. Request it again to decode it.
-            dated.response.body.cancel()
+        if failure != nil || given.response.head.status == 304 { return try refuse(given, failure) }
+        var dated = given
+        if !isCoded, given.response.head.decodedFrom == nil, given.response.head.hasCodingToUndo {
+            // The server compressed the body unasked.
             isCoded = true
+            #if os(Linux)
+            dated = try given.decoded(as: request, at: url)
+            #else
+            // Request it again to decode it.
+            given.response.body.cancel()
             return .again
+            #endif
         }
+        let head = dated.response.head
         resumedLength = 0
         let stored = dated.stored, source = head.source, isWhole = head.decodedFrom == nil && request.method == "GET"
         try await executor.onFiles { [file] () throws(FileError) in
@@ -327,6 +336,19 @@ package struct DatedResponse: Sendable {
         self.requestTime = requestTime
         self.responseTime = responseTime
     }
+
+    #if os(Linux)
+    /// Returns the response without the content codings of its body.
+    fileprivate func decoded(as request: HTTPRequest, at url: String) throws(NetworkError) -> DatedResponse {
+        do throws(NetworkError) {
+            let decoded = try response.decoded(as: request, at: url)
+            return DatedResponse(decoded ?? response, requestTime: requestTime, responseTime: responseTime)
+        } catch {
+            response.body.cancel()
+            throw error
+        }
+    }
+    #endif
 
     /// The head to store beside the body.
     var stored: StoredResponse {

@@ -163,7 +163,8 @@ struct PiecewiseTransfer {
                 if failure == nil, hasGrown { continue }
                 failures = hasGrown ? 1 : failures + 1
                 let retries = loader.configuration.retries
-                guard failure?.isWorthResuming ?? true, failures <= retries.limit else {
+                let mayResume = failures <= retries.limit || retries.resumesAfterProgress && hasGrown
+                guard failure?.isWorthResuming ?? true, mayResume else {
                     throw .failed(failure ?? .invalidResponse(url: url, reason: "the partial response is empty"))
                 }
                 do throws(NetworkError) {
