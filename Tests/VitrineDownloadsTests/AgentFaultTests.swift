@@ -74,6 +74,37 @@ struct AgentFaultTests {
         #expect(try await after.restore().count == 2)
     }
 
+    /// The next agent has begun an empty list before this one can notice that its own was deleted.
+    @Test func anAgentWhoseListWasDeletedTooHandsItsDownloadsOver() async throws {
+        let fixture = try AgentFixture(), content = pattern(150_000), site = FileSite(content), isOpen = Locked(false)
+        let server = try LoopbackServer { request in
+            isOpen.withLock { $0 } ? site.reply(to: request) : site.reply(to: request, upTo: 100_000, then: [.hang])
+        }
+        let before = fixture.manager()
+        let running = try await before.start(server.url("/a").absoluteString)
+        await running.reaches { $0.received == 100_000 }
+        let paused = try await before.start(server.url("/b").absoluteString)
+        try await paused.pause()
+        let old = try #require(fixture.agents.first)
+        try await offPool { try halt(old) }
+        defer { kill(old, SIGCONT) }
+        for directory in [fixture.sockets, fixture.journal] {
+            for name in directory.names { try FileManager.default.removeItem(atPath: directory.file(name)) }
+        }
+        let after = fixture.manager()
+        #expect(try await after.restore().isEmpty)
+        isOpen.withLock { $0 = true }
+        kill(old, SIGCONT)
+        try await offPool { waitForEnd(of: old) }
+        let found = try await after.restore()
+        #expect(Set(found.map(\.id)) == [running.id, paused.id])
+        #expect(found.first { $0.id == paused.id }?.status?.state == .paused)
+        #expect(try await running.file == fixture.files.file("a"))
+        #expect(fixture.bytes("a") == content)
+        #expect(server.requests.contains { $0.header("Range") == "bytes=100000-" })
+        #expect(fixture.agents.count == 1)
+    }
+
     @Test func anAgentEndsTheConnectionOfALineThatNeverEnds() async throws {
         let fixture = try AgentFixture()
         try await fixture.manager().restore()

@@ -149,6 +149,8 @@ package enum AgentCall: Sendable, Codable {
     case watch
     case list
     case start(Stored<DownloadRequest>, id: String)
+    /// Adds a download of an agent whose list was deleted.
+    case adopt(DownloadRecord)
     case perform(DownloadCommand, id: String)
     case set(DownloadLimits)
     case settled

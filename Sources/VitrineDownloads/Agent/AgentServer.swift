@@ -111,6 +111,7 @@ package enum AgentProcess {
         let end = Task {
             if hasStopped { await server.stop() }
             await engine.close()
+            if !hasStopped { await handOver(engine.unlisted, at: location) }
         }
         if await !end.hasEnded(within: .seconds(10)) {
             Log.logger("downloads").error("The agent ends although a transfer or a client did not stop")
@@ -130,6 +131,24 @@ package enum AgentProcess {
         while true {
             do { try await Task.sleep(for: .seconds(1)) } catch { return }
             if FileState(path: path).isLoss(of: socket) { return }
+        }
+    }
+
+    /// Adds downloads to the list of the agent that has taken the place of this one, if one has.
+    private static func handOver(_ records: [DownloadRecord], at location: AgentLocation) async {
+        guard !records.isEmpty else { return }
+        var settings = DownloadManager.Configuration()
+        settings.journalDirectory = location.journalDirectory
+        settings.identifier = location.identifier
+        settings.agentDirectory = location.directory
+        settings.agentResponseTime = .seconds(5)
+        do throws(DownloadError) {
+            guard let link = try await DownloadAgent(settings).link() else { return }
+            defer { link.close() }
+            for record in records { _ = try await link.ask(.adopt(record)) }
+        } catch {
+            Log.logger("downloads").error(
+                "Downloads were not handed over to the next agent", metadata: ["reason": "\(error)"])
         }
     }
 
@@ -332,6 +351,7 @@ final class AgentSession: Sendable {
         case .list: return .list(try await engine.list().map { Stored(wrappedValue: $0) })
         case .start(let request, let id):
             return .download(Stored(wrappedValue: try await engine.start(request.wrappedValue, id: id)))
+        case .adopt(let record): try await engine.adopt(record)
         case .perform(let command, let id): try await engine.perform(command, on: id)
         case .set(let limits): try await engine.set(limits)
         case .settled: try await engine.settled()

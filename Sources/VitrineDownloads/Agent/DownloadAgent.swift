@@ -68,7 +68,8 @@ public struct DownloadAgent: Sendable {
     /// The path of its executable, or nil if it was not found.
     package var program: String? { configuration.agentProgram ?? HelperProgram.path(of: AgentLauncher.program) }
 
-    private func link(atEnd: @escaping @Sendable () -> Void = {}) async throws(DownloadError) -> AgentLink? {
+    /// Returns a connection to the agent, or nil if it does not run.
+    func link(atEnd: @escaping @Sendable () -> Void = {}) async throws(DownloadError) -> AgentLink? {
         let thread = BlockingExecutor(threads: 1, name: "vitrine-connect")
         let channel = try await thread.run { [configuration] () throws(DownloadError) in
             let location = try AgentLocation(configuration)

@@ -61,6 +61,8 @@ final class DownloadEngine: DownloadBackend {
         /// The downloads that can only be listed and removed.
         var damaged: [String: Journal.DamagedRecord] = [:]
         var journal: Journal?
+        /// Whether another process has begun a list in the place of a deleted one. It lacks these downloads.
+        var isListTaken = false
         var limit: Int
         var limitPerHost: Int
         var isShutDown = false
@@ -179,6 +181,24 @@ final class DownloadEngine: DownloadBackend {
         return changed ?? []
     }
 
+    /// Adds a download of another process to the list, unless it has one with its identifier.
+    func adopt(_ record: DownloadRecord) async throws(DownloadError) {
+        try await open()
+        guard DownloadRecord.isIdentifier(record.id), record.status.id == record.id else {
+            throw .unknown(id: record.id)
+        }
+        let added = state.withLock { state -> DownloadRecord? in
+            guard state.entries[record.id] == nil else { return nil }
+            var entry = Entry(record.sanitized(), isNoted: false)
+            _ = entry.settle(after: nil)
+            return keep(entry, in: &state)
+        }
+        guard let added else { return }
+        try await save(added)
+        state.withLock { $0.entries[record.id]?.isNoted = true }
+        startWaiting()
+    }
+
     func list() async throws(DownloadError) -> [DownloadStatus] {
         try await open()
         let (records, damaged) = state.withLock { ($0.records, $0.damaged.values.map(\.status)) }
@@ -209,9 +229,20 @@ final class DownloadEngine: DownloadBackend {
         shutDown()
         for task in state.withLock({ $0.entries.values.compactMap(\.task) }) { await task.value }
         await endsAreStored()
-        if let journal = state.withLock({ $0.journal.take() }) { await journal.close() }
+        if let journal = state.withLock({ $0.journal.take() }) {
+            if await journal.isLost {
+                do throws(DownloadError) { try await saveAll(in: journal) } catch {
+                    let isTaken = if case .inUse = error { true } else { false }
+                    state.withLock { $0.isListTaken = isTaken }
+                }
+            }
+            await journal.close()
+        }
         broadcaster.close()
     }
+
+    /// The downloads that no list has after ``close()``.
+    var unlisted: [DownloadRecord] { state.withLock { $0.isListTaken ? $0.records : [] } }
 
     /// Returns once the journal has the ends of all runs, also in a cancelled task.
     private func endsAreStored() async {
@@ -282,8 +313,11 @@ final class DownloadEngine: DownloadBackend {
     func save(_ record: DownloadRecord, endsRun: Bool = false) async throws(DownloadError) {
         guard let journal = state.withLock({ $0.journal }) else { return }
         try await journal.save(record, endsRun: endsRun)
-        guard journal.takeReplacement() else { return }
-        // The list was deleted while it was open. What this process knows is stored again.
+        if journal.takeReplacement() { try await saveAll(in: journal) }
+    }
+
+    /// Stores all downloads of this process again, because the list was deleted while it was open.
+    private func saveAll(in journal: Journal) async throws(DownloadError) {
         for record in state.withLock({ $0.records }) { try await journal.save(record, endsRun: false) }
     }
 

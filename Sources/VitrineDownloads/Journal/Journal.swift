@@ -172,6 +172,9 @@ final class Journal: Sendable {
             }
         }
 
+        /// Whether the file of the lock is the one that was opened.
+        var isCurrent: Bool { state.withLock { $0.lock?.isCurrent ?? false } }
+
         func noteReplacement() { state.withLock { $0.isReplaced = true } }
 
         func takeReplacement() -> Bool {
@@ -409,6 +412,11 @@ final class Journal: Sendable {
     /// Whether the list was deleted since the last call, and another one was created in its place. It has only later
     /// changes.
     func takeReplacement() -> Bool { hold.takeReplacement() }
+
+    /// Whether the list or its lock was deleted.
+    var isLost: Bool {
+        get async { await BlockingExecutor.shared.run { [hold, path] in !hold.isCurrent || !FilePath.exists(path) } }
+    }
 
     /// Removes a download.
     func remove(_ id: String) async throws(DownloadError) { try await remove(key: Array(id.utf8)) }
