@@ -315,10 +315,20 @@ package final class Database {
     package static func isDamaged(
         path: String, schema: String, attempts: Int = 3
     ) throws(DatabaseError) -> Bool {
+        try isDamaged(path: path, attempts: attempts) { database throws(DatabaseError) in try database.execute(schema) }
+    }
+
+    /// Returns whether a file is damaged, as the form with a schema does.
+    ///
+    /// - Parameter prepare: Creates the tables. It throws ``DatabaseError/Reason/corrupt`` if a table is missing that
+    ///   the file had.
+    package static func isDamaged(
+        path: String, attempts: Int = 3, preparing prepare: (Database) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) -> Bool {
         for _ in 0..<attempts {
             do throws(DatabaseError) {
                 let database = try Database(path: path)
-                try database.execute(schema)
+                try prepare(database)
                 if try database.findDamage().isEmpty { return false }
             } catch {
                 guard error.reason == .corrupt else { throw error }

@@ -55,7 +55,7 @@ struct ValueDatabase {
             suspect?.presence?.end()
             let moved = try FilePresence.whileAlone(at: presencePath) { () throws -> String? in
                 // No other process writes now, so this is certain.
-                guard try Database.isDamaged(path: path, schema: ValueTable.schema) else { return nil }
+                guard try Database.isDamaged(path: path, preparing: ValueTable.create) else { return nil }
                 return try moveAside()
             }
             if let moved { return moved }
@@ -73,10 +73,9 @@ struct ValueDatabase {
 
     /// Whether a new connection finds damage: in the whole file if it is suspect, else in its first pages.
     private func isDamaged(_ isSuspect: Bool) throws(DatabaseError) -> Bool {
-        if isSuspect { return try Database.isDamaged(path: path, schema: ValueTable.schema, attempts: 1) }
+        if isSuspect { return try Database.isDamaged(path: path, attempts: 1, preparing: ValueTable.create) }
         do throws(DatabaseError) {
-            let database = try Database(path: path)
-            try database.execute(ValueTable.schema)
+            try ValueTable.create(in: Database(path: path))
             return false
         } catch {
             // Whoever opens it now meets any other error, too, and may have a way around it.
@@ -157,13 +156,13 @@ struct ValueDatabase {
     private func reader(_ configuration: KeyValueStore.Configuration) throws(DatabaseError) -> DatabaseReader {
         try DatabaseReader(path: path) { () throws(DatabaseError) in
             let database = try connect(configuration)
-            try database.execute(ValueTable.schema)
+            try ValueTable.create(in: database)
             return database
         }
     }
 
     private func adopt(_ configuration: KeyValueStore.Configuration, _ database: Database) throws {
-        try database.execute(ValueTable.schema)
+        try ValueTable.create(in: database)
         try ValueTable.adoptRowsWithoutSums(database)
         let other = try ValueTable.adopt(
             version: configuration.version, compatible: configuration.compatibleVersions, database)
@@ -175,12 +174,27 @@ struct ValueDatabase {
 
 /// The statements of a ``KeyValueStore``.
 enum ValueTable {
-    static let schema = """
+    private static let schema = """
         CREATE TABLE IF NOT EXISTS entry(
             id INTEGER PRIMARY KEY, path TEXT NOT NULL, key TEXT NOT NULL, kind INTEGER NOT NULL, sum INTEGER NOT NULL,
             value BLOB NOT NULL, UNIQUE(path, key));
-        CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value TEXT NOT NULL)
+        CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value TEXT NOT NULL);
+        PRAGMA user_version=1
         """
+
+    /// Creates the tables of a new file.
+    ///
+    /// - Throws: ``DatabaseError/Reason/corrupt`` if a file that had them lacks one. Only another program can have
+    ///   dropped it, and an empty one in its place would hide that.
+    static func create(in database: Database) throws(DatabaseError) {
+        // Set last, so that a file with this number has all of them.
+        guard try database.integer("PRAGMA user_version") == 1 else { return try database.execute(schema) }
+        let count = "SELECT count(*) FROM sqlite_master WHERE type='table' AND name IN ('entry', 'meta')"
+        guard try database.integer(count) != 2 else { return }
+        throw DatabaseError(
+            reason: .corrupt, code: 11, message: "a table is missing; another program has dropped it",
+            path: database.path, sql: nil)
+    }
 
     /// Moves the rows of the first format, which had no checksums, into this one. A program of that format that writes
     /// later creates its table again, so its rows are newer.

@@ -54,6 +54,25 @@ import VitrineStores
         #expect(!directory.names.contains { $0.contains("damaged") })
     }
 
+    /// An empty table in its place would look like a store without values.
+    @Test(arguments: ["entry", "meta"], [false, true])
+    func aTableThatAnotherProgramHasDroppedIsDamage(table: String, isOpen: Bool) throws {
+        try fill(3)
+        let opened = isOpen ? try store() : nil
+        try Database(path: path).execute("DROP TABLE \(table)")
+        let store = try opened ?? store()
+        if isOpen, table == "meta" {
+            // Values are read without it, until the file is opened again.
+            #expect(try value(store, "key 2") == Self.text + "2")
+        } else {
+            #expect(try value(store, "key 2") == nil)
+            #expect(store.damagedFiles.count == 1)
+            #expect(directory.names.contains { $0.contains("damaged") })
+        }
+        try store.set("new", forKey: "key 1").waitUntilCommitted()
+        #expect(try value(store, "key 1") == "new")
+    }
+
     @Test func oneFailedOpenIsNotRemembered() throws {
         try fill(3)
         for (suffix, code) in [("", EMFILE), ("-wal", EIO), ("-shm", EMFILE), ("", EROFS)] {
