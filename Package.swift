@@ -5,6 +5,8 @@ import PackageDescription
 // Set by continuous integration: every warning in this package becomes an error.
 let strict = Context.environment["VITRINE_STRICT"] == "1"
 let swift: [SwiftSetting] = strict ? [.treatAllWarnings(as: .error)] : []
+// Tests are not optimised: compiling them so takes longer than running them. All that they test is.
+let tests: [SwiftSetting] = swift + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 let c: [CSetting] = [.define("_GNU_SOURCE", .when(platforms: [.linux]))]
 // Modules that work on each byte or pixel are optimised in debug builds, too, where they would be many times as slow,
 // and recursive reading of nested objects would need many times the stack.
@@ -304,9 +306,9 @@ let package = Package(
         .executableTarget(
             name: "FaultProgram", dependencies: ["VitrineStores", "VitrineModels", "VitrineCache"],
             path: "Checks/Faults/Program", swiftSettings: swift),
-        .testTarget(name: "VitrineCoreTests", dependencies: ["VitrineCore", "TestSupport"], swiftSettings: swift),
-        .testTarget(name: "VitrineDatabaseTests", dependencies: ["VitrineDatabase", "TestSupport"], swiftSettings: swift),
-        .testTarget(name: "VitrineCacheTests", dependencies: ["VitrineCache", "TestSupport"], swiftSettings: swift),
+        .testTarget(name: "VitrineCoreTests", dependencies: ["VitrineCore", "TestSupport"], swiftSettings: tests),
+        .testTarget(name: "VitrineDatabaseTests", dependencies: ["VitrineDatabase", "TestSupport"], swiftSettings: tests),
+        .testTarget(name: "VitrineCacheTests", dependencies: ["VitrineCache", "TestSupport"], swiftSettings: tests),
         .executableTarget(
             name: "CacheChild", dependencies: ["VitrineCache", "VitrineDatabase", "VitrineStores", "TestSupport"],
             path: "Tests/CacheChild",
@@ -314,27 +316,27 @@ let package = Package(
         .testTarget(
             name: "VitrineCacheReliabilityTests",
             dependencies: ["VitrineCache", "VitrineDatabase", "VitrineStores", "TestSupport", "CacheChild"],
-            swiftSettings: swift),
+            swiftSettings: tests),
         .testTarget(
             name: "VitrineImagingTests",
             dependencies: [
                 "VitrineImaging", "CVitrinePixels", "VitrineWorker", "VitrineVideo", "TestSupport", "WorkerTestHost",
                 "VitrineFuzz",
             ],
-            resources: [.copy("Fixtures")], swiftSettings: swift),
+            resources: [.copy("Fixtures")], swiftSettings: tests),
         .testTarget(
             name: "VitrineNetworkTests", dependencies: ["VitrineNetwork", "VitrineCache", "TestSupport"],
-            swiftSettings: swift),
+            swiftSettings: tests),
         .testTarget(
             name: "VitrinePipelineTests",
             dependencies: [
                 "VitrinePipeline", "VitrineWebPages", "VitrineNetwork", "VitrinePDF", "VitrineVideo", "VitrineText", "VitrineWorker",
                 "VitrineHelperProtocol", "TestSupport",
             ],
-            resources: [.copy("Fixtures")], swiftSettings: swift),
+            resources: [.copy("Fixtures")], swiftSettings: tests),
         .testTarget(
             name: "VitrineDownloadsTests", dependencies: ["VitrineDownloads", "TestSupport", "DownloadChild", "VitrineAgent"],
-            swiftSettings: swift),
+            swiftSettings: tests),
         .executableTarget(
             name: "DownloadChild", dependencies: ["VitrineDownloads"], path: "Tests/DownloadChild",
             swiftSettings: swift),
@@ -344,29 +346,29 @@ let package = Package(
         .testTarget(
             name: "VitrineStoresTests",
             dependencies: ["VitrineStores", "VitrineDatabase", "TestSupport", "StoreChild"],
-            swiftSettings: swift),
+            swiftSettings: tests),
         .testTarget(
             name: "VitrineTests", dependencies: ["Vitrine", "TestSupport"], resources: [.copy("Fixtures")],
-            swiftSettings: swift),
-        .testTarget(name: "VitrineViewsTests", dependencies: ["VitrineViews", "TestSupport"], swiftSettings: swift),
+            swiftSettings: tests),
+        .testTarget(name: "VitrineViewsTests", dependencies: ["VitrineViews", "TestSupport"], swiftSettings: tests),
         .target(
             name: "ModelsSamples", dependencies: ["VitrineModels"], path: "Tests/ModelsSamples", swiftSettings: swift),
         .testTarget(
             name: "VitrineModelsTests", dependencies: ["VitrineModels", "ModelsSamples", "TestSupport"],
-            swiftSettings: swift),
+            swiftSettings: tests),
         .executableTarget(
             name: "ModelsChild", dependencies: ["VitrineModels", "ModelsSamples", "TestSupport"],
             path: "Tests/ModelsChild", swiftSettings: swift),
         .testTarget(
             name: "VitrineModelsReliabilityTests",
-            dependencies: ["VitrineModels", "VitrineDatabase", "TestSupport", "ModelsChild"], swiftSettings: swift),
+            dependencies: ["VitrineModels", "VitrineDatabase", "TestSupport", "ModelsChild"], swiftSettings: tests),
         .testTarget(
             name: "VitrineCommandTests",
             dependencies: [
                 "VitrineImaging", "VitrineCommand", "VitrineAgent", "VitrineDatabase", "VitrineModels", "VitrineWorker",
                 "VitrinePDF", "VitrineVideo", "VitrineText", "ModelsSamples", "TestSupport", "WorkerTestHost",
             ],
-            swiftSettings: swift),
+            swiftSettings: tests),
     ],
     swiftLanguageModes: [.v6]
 )
