@@ -73,18 +73,15 @@ package final class AnimationRenderer {
         var next = 0
     }
 
-    private let registry: [ImageFormat: [any ImageDecoding]]
+    private let decoders: [ImageFormat: [any ImageDecoding]]
     private let codecs: Codecs
     private var opened: Opened?
 
     /// - Parameters:
-    ///   - decoders: The decoders of the worker, in the order of their attempts.
+    ///   - decoders: The decoders of the worker for each format, in the order of their attempts.
     ///   - codecs: Read the headers.
-    package init(_ decoders: [any ImageDecoding], codecs: Codecs) {
-        self.codecs = codecs
-        registry = decoders.reduce(into: [:]) { lists, decoder in
-            for format in decoder.formats { lists[format, default: []].append(decoder) }
-        }
+    package init(_ decoders: [ImageFormat: [any ImageDecoding]], codecs: Codecs) {
+        (self.decoders, self.codecs) = (decoders, codecs)
     }
 
     /// Returns the samples of a frame, at the target of the request or above.
@@ -124,7 +121,7 @@ package final class AnimationRenderer {
     ) throws(ImageError) -> any FrameDecoding {
         let info = try codecs.header(ofPictureIn: ByteReader(source), request.limits).info
         try request.limits.check(info, source: source)
-        var decoders = registry[info.format] ?? []
+        var decoders = self.decoders[info.format] ?? []
         if !parameters.decoder.isEmpty {
             decoders = decoders.filter { parameters.decoder == String(describing: type(of: $0)) }
         }

@@ -37,24 +37,25 @@ package struct WorkerServer {
     private let patience: () -> Int32
 
     /// - Parameters:
-    ///   - codecs: Read the headers of animations.
+    ///   - codecs: Read the headers of animations. nil for a worker that plays none.
     ///   - documents: Describes and draws documents.
     ///   - warmUp: Loads all files that decoding needs, because the sandbox closes the file system.
     ///   - hasFailedCheck: Returns whether a library has reported a defect of its own, such as a failed assertion. The
     ///     worker then ends after its reply.
     ///   - patience: Returns the milliseconds to wait for the next request, before every wait. Default ``idleTimeout``.
     package init(
-        decoders: [any ImageDecoding] = [], encoders: [any ImageEncoding] = [], codecs: Codecs = Codecs([]),
+        decoders: [any ImageDecoding] = [], encoders: [any ImageEncoding] = [], codecs: Codecs? = nil,
         documents: (any DocumentRendering)? = nil, warmUp: @escaping () -> Void = {},
         hasFailedCheck: @escaping () -> Bool = { false },
         patience: @escaping () -> Int32 = { WorkerServer.idleTimeout * 1_000 }
     ) {
         // Once, as every access to `formats` makes a new set.
-        self.decoders = decoders.reduce(into: [:]) { lists, decoder in
+        let byFormat: [ImageFormat: [any ImageDecoding]] = decoders.reduce(into: [:]) { lists, decoder in
             for format in decoder.formats { lists[format, default: []].append(decoder) }
         }
+        self.decoders = byFormat
         self.encoders = encoders
-        animations = decoders.isEmpty ? nil : AnimationRenderer(decoders, codecs: codecs)
+        animations = codecs.map { AnimationRenderer(byFormat, codecs: $0) }
         self.documents = documents
         self.warmUp = warmUp
         self.hasFailedCheck = hasFailedCheck
