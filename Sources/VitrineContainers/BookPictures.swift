@@ -95,7 +95,7 @@ enum FictionBookPictures: PictureLocating {
     static func pictures(
         _ reader: ByteReader, _ format: ImageFormat, _ limits: ImageLimits
     ) throws(ImageError) -> EmbeddedPictures {
-        try limits.require(reader.count, .documentBytes, ZipArchive.maximumPicture, reader.name)
+        try limits.require(reader.count, .documentBytes, atMost: ZipArchive.maximumPicture, input: reader.name)
         return try pictures(in: reader.source.allBytes(), input: reader.name)
     }
 

@@ -527,7 +527,7 @@ extension BlockMeanReader {
             func row(_ i: Int) -> UnsafePointer<Int16> {
                 UnsafeRawPointer(planes[i].base + y * planes[i].bytesPerRow).assumingMemoryBound(to: Int16.self)
             }
-            scaler.add(row(0), row(1), row(2))
+            scaler.add(y: row(0), cb: row(1), cr: row(2))
         }
     }
 

@@ -106,9 +106,6 @@ public struct JPEGRowIndex: Sendable {
 
     // MARK: Bytes
 
-    /// The most bytes of an index.
-    package static let mostBytes = DecodedImage.maximumRowIndexBytes
-
     /// The form in which a worker sends it.
     var bytes: [UInt8] {
         var wire = WireWriter()

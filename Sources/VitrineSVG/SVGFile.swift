@@ -25,7 +25,7 @@ enum SVGFile {
     ///   ``ImageError/truncated(input:)`` for damaged gzip.
     static func document(_ source: ByteSource, _ limits: ImageLimits) throws(ImageError) -> [UInt8] {
         let reader = ByteReader(source)
-        try limits.require(source.count, .documentBytes, limits.maximumDocumentBytes, source.name)
+        try limits.require(source.count, .documentBytes, atMost: limits.maximumDocumentBytes, input: source.name)
         guard let start = gzipHeader(reader) else { return try source.allBytes() }
         // The checksum and the length of the content stand behind it.
         guard start <= source.count - 8 else { throw .truncated(input: source.name) }

@@ -34,7 +34,7 @@ final class AVIFAnimationWriter: AnimationWriting {
 
     deinit { cavif_animation_destroy(animation) }
 
-    package func add(_ image: Image, _ changed: PixelRect, milliseconds: Int) throws(ImageError) {
+    func add(_ image: Image, _ changed: PixelRect, milliseconds: Int) throws(ImageError) {
         let image = image.bytesPerRow == size.width * Image.bytesPerPixel ? image : image.packed
         var reason: UnsafePointer<CChar>?
         let isAdded = image.withUnsafeBytes { pixels in
@@ -45,7 +45,7 @@ final class AVIFAnimationWriter: AnimationWriting {
         guard isAdded != 0 else { throw Self.failure(reason) }
     }
 
-    package func finish() throws(ImageError) -> [UInt8] {
+    func finish() throws(ImageError) -> [UInt8] {
         var count = 0
         var reason: UnsafePointer<CChar>?
         guard let file = cavif_animation_finish(animation, &count, &reason) else { throw Self.failure(reason) }

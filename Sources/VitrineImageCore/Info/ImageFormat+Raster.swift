@@ -42,5 +42,5 @@ extension ImageFormat {
     ]
 
     /// Whether the format is one of ``raster``.
-    package var isRaster: Bool { ImageFormat.raster.contains(self) }
+    var isRaster: Bool { ImageFormat.raster.contains(self) }
 }

@@ -76,8 +76,8 @@ public struct ImageLimits: Sendable, Hashable {
 extension ImageLimits {
     /// Throws unless a size that a decoder has read is within the limits of whole pictures.
     package func check(storedSize size: PixelSize, input: String) throws(ImageError) {
-        try require(size.longestSide, .side, maximumSide, input)
-        try require(size.pixelCount, .pixels, maximumPixels, input)
+        try require(size.longestSide, .side, atMost: maximumSide, input: input)
+        try require(size.pixelCount, .pixels, atMost: maximumPixels, input: input)
     }
 
     /// Bounds the pixels of every kind of picture and of results by one number, and allows a worker the memory for it.
@@ -102,14 +102,20 @@ extension ImageLimits {
     /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)`` for the first limit exceeded.
     package func check(_ info: ImageInfo, source: ByteSource, frames: Int = 1) throws(ImageError) {
         let input = source.name
-        if info.format == .svg { try require(source.count, .documentBytes, maximumDocumentBytes, input) }
+        if info.format == .svg { try require(source.count, .documentBytes, atMost: maximumDocumentBytes, input: input) }
         // Of a file that holds pictures only the picture is read, which is checked in turn.
-        if !info.format.holdsPictures { try require(source.count, .inputBytes, maximumInputBytes, input) }
+        if !info.format.holdsPictures {
+            try require(source.count, .inputBytes, atMost: maximumInputBytes, input: input)
+        }
         // A drawing has the sides that it is drawn with.
-        if info.format != .svg { try require(info.storedSize.longestSide, .side, maximumSide, input) }
-        if let pixels = maximumPixels(for: info) { try require(info.storedSize.pixelCount, .pixels, pixels, input) }
-        try require(frames, .frames, maximumFrames, input)
-        if let profile = info.colorProfile { try require(profile.count, .profileBytes, maximumProfileBytes, input) }
+        if info.format != .svg { try require(info.storedSize.longestSide, .side, atMost: maximumSide, input: input) }
+        if let pixels = maximumPixels(for: info) {
+            try require(info.storedSize.pixelCount, .pixels, atMost: pixels, input: input)
+        }
+        try require(frames, .frames, atMost: maximumFrames, input: input)
+        if let profile = info.colorProfile {
+            try require(profile.count, .profileBytes, atMost: maximumProfileBytes, input: input)
+        }
     }
 
     /// Rejects a result larger than ``maximumOutputSide``.
@@ -118,7 +124,7 @@ extension ImageLimits {
     ///   ``ImageError/invalidRequest(reason:)`` for a size without pixels.
     package func checkOutput(_ size: PixelSize, input: String) throws(ImageError) {
         guard !size.isEmpty else { throw .invalidRequest(reason: "a result of \(size) has no pixels") }
-        try require(size.longestSide, .outputSide, maximumOutputSide, input)
+        try require(size.longestSide, .outputSide, atMost: maximumOutputSide, input: input)
     }
 
     /// The most pixels of a picture; nil for SVG, which has none before it is drawn.
@@ -139,7 +145,7 @@ extension ImageLimits {
     }
 
     /// Throws ``ImageError/limitExceeded(input:limit:actual:allowed:)`` for more than is allowed.
-    package func require(_ actual: Int, _ kind: Kind, _ allowed: Int, _ input: String) throws(ImageError) {
+    package func require(_ actual: Int, _ kind: Kind, atMost allowed: Int, input: String) throws(ImageError) {
         if actual > allowed { throw .limitExceeded(input: input, limit: kind, actual: actual, allowed: allowed) }
     }
 }
@@ -156,7 +162,7 @@ extension DecodeRequest {
         guard info.format != .svg, !(isJPEG && allowsScaling) else { return }
         let side = isJPEG ? max(1, Int(reduction)) : blockSide(for: info.storedSize)
         let kept = (region?.size ?? info.storedSize).pixelCount / side / side
-        try limits.require(kept, .pixels, limits.maximumResultPixels, input)
+        try limits.require(kept, .pixels, atMost: limits.maximumResultPixels, input: input)
     }
 }
 
@@ -168,7 +174,7 @@ extension ImageLimits {
     /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)``, or ``ImageError/invalidRequest(reason:)``
     ///   for a negative page.
     package func checkFile(_ source: ByteSource, page: Int) throws(ImageError) {
-        try require(source.count, .inputBytes, maximumInputBytes, source.name)
+        try require(source.count, .inputBytes, atMost: maximumInputBytes, input: source.name)
         guard page >= 0 else { throw .invalidRequest(reason: "page \(page) is negative") }
     }
 
@@ -176,7 +182,7 @@ extension ImageLimits {
     ///
     /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)``.
     package func checkFrame(_ page: Int, input: String) throws(ImageError) {
-        try require(page == .max ? page : page + 1, .frames, maximumFrames, input)
+        try require(page == .max ? page : page + 1, .frames, atMost: maximumFrames, input: input)
     }
 
     /// Rejects a picture whose decoder needs all of it at once, by the size that its library has read.
@@ -185,7 +191,7 @@ extension ImageLimits {
     ///   for one without pixels.
     package func checkWholeImage(_ size: PixelSize, input: String) throws(ImageError) {
         guard !size.isEmpty else { throw .corrupt(input: input, reason: "the picture has no pixels") }
-        try require(size.longestSide, .side, maximumSide, input)
-        try require(size.pixelCount, .pixels, maximumWholeImagePixels, input)
+        try require(size.longestSide, .side, atMost: maximumSide, input: input)
+        try require(size.pixelCount, .pixels, atMost: maximumWholeImagePixels, input: input)
     }
 }

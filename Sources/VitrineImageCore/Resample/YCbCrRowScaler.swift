@@ -69,7 +69,7 @@ package final class YCbCrRowScaler {
 
     /// Adds the next row of Y′, Cb and Cr, a level `v` as `(v - 128) * 256`. Ignores rows behind the last one of the
     /// image.
-    package func add(_ y: UnsafePointer<Int16>, _ cb: UnsafePointer<Int16>, _ cr: UnsafePointer<Int16>) {
+    package func add(y: UnsafePointer<Int16>, cb: UnsafePointer<Int16>, cr: UnsafePointer<Int16>) {
         guard loaded < height, line < size.height else { return }
         let row = columns.row(loaded)
         row.update(from: y, count: widths[0])

@@ -46,9 +46,10 @@ struct DecodePlan {
         }
         if info.format == .svg {
             // A drawing is drawn at the size, all of it.
-            try limits.require((target ?? info.storedSize).longestSide, .outputSide, limits.maximumOutputSide, input)
+            try limits.require(
+                (target ?? info.storedSize).longestSide, .outputSide, atMost: limits.maximumOutputSide, input: input)
         } else {
-            try limits.require(rendered.pixelCount, .pixels, limits.maximumResultPixels, input)
+            try limits.require(rendered.pixelCount, .pixels, atMost: limits.maximumResultPixels, input: input)
         }
     }
 }

@@ -25,7 +25,7 @@ final class WebPAnimationWriter: AnimationWriting {
 
     deinit { cwebp_animation_destroy(animation) }
 
-    package func add(_ image: Image, _ changed: PixelRect, milliseconds: Int) throws(ImageError) {
+    func add(_ image: Image, _ changed: PixelRect, milliseconds: Int) throws(ImageError) {
         var encoding = cwebp_encoding()
         encoding.width = Int32(changed.size.width)
         encoding.height = Int32(changed.size.height)
@@ -49,7 +49,7 @@ final class WebPAnimationWriter: AnimationWriting {
         guard isAdded != 0 else { throw .encodingFailed(format: .webp, reason: "libwebp refused a frame") }
     }
 
-    package func finish() throws(ImageError) -> [UInt8] {
+    func finish() throws(ImageError) -> [UInt8] {
         var count = 0
         guard let file = cwebp_animation_finish(animation, &count) else {
             throw .encodingFailed(format: .webp, reason: "libwebp refused the animation")
