@@ -141,6 +141,8 @@ import VitrineJPEG
         #expect(decoder.canDecode(.raf) && ImageFormat.raf.isBuiltIn && !ImageFormat.builtIn.contains(.raf))
         let names = Codecs.standard.holdingFormats.map(\.rawValue) + ImageFormat.builtIn.map(\.rawValue)
         #expect(Set(names).count == names.count)
+        // The kernel knows the names without the codecs.
+        #expect(Set(Codecs.standard.holdingFormats) == Set(ImageFormat.containers))
     }
 
     @Test func everyTruncationIsAnAnswer() throws {
