@@ -1,10 +1,11 @@
-// A layer over SQLite's own file system, for all connections. It corrects four habits of that file system:
+// A layer over SQLite's own file system, for all connections. It corrects five habits of that file system:
 //
 // - A file that cannot be opened for writing is opened for reading, and stays so as long as the connection exists. Here
 //   the open fails, so that the next one can succeed.
 // - The error of a file that cannot be created is that of a second open, which does not create it. Here it is the
 //   reason.
 // - A failed read (EIO) becomes SQLITE_CORRUPT. Here it stays an error of the system.
+// - A log that was cut is continued behind a gap, where nothing is found later. Here the write fails.
 // - The index of the log is used in memory even if its file was cut, which ends the process. See csqlite_check_index.
 //
 // One kind does more: it reads only what is in memory, for threads that must not wait.
@@ -32,6 +33,8 @@ typedef struct layer_file {
     int owns_descriptor;
     // Whether it was opened for writing.
     int is_writable;
+    // Whether it is a write-ahead log.
+    int is_log;
     // Of a database in write-ahead mode: where the first part of the index is mapped, and the bytes of all parts.
     volatile unsigned char *index;
     int64_t index_bytes;
@@ -65,7 +68,22 @@ static int layer_read(sqlite3_file *file, void *target, int count, sqlite3_int64
     return SQLITE_IOERR_SHORT_READ;
 }
 
+static int layer_size(sqlite3_file *file, sqlite3_int64 *size) {
+    return below(file)->pMethods->xFileSize(below(file), size);
+}
+
+// Each frame of a log has a header of 24 bytes before its page (https://www.sqlite.org/fileformat2.html, 4.1).
+enum { frame_header_bytes = 24 };
+
 static int layer_write(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 offset) {
+    if (((layer_file *)file)->is_log && count == frame_header_bytes) {
+        // A log has no gaps. If a frame lies behind the end of the file, another program has cut the log. The frame
+        // would be lost: SQLite reads a log up to the first frame that is not valid (4.2 there).
+        sqlite3_int64 size = 0;
+        int code = layer_size(file, &size);
+        if (code != SQLITE_OK) return code;
+        if (size < offset) return SQLITE_IOERR_SHORT_READ;
+    }
     return below(file)->pMethods->xWrite(below(file), bytes, count, offset);
 }
 
@@ -74,10 +92,6 @@ static int layer_truncate(sqlite3_file *file, sqlite3_int64 size) {
 }
 
 static int layer_sync(sqlite3_file *file, int flags) { return below(file)->pMethods->xSync(below(file), flags); }
-
-static int layer_size(sqlite3_file *file, sqlite3_int64 *size) {
-    return below(file)->pMethods->xFileSize(below(file), size);
-}
 
 static int layer_lock(sqlite3_file *file, int level) { return below(file)->pMethods->xLock(below(file), level); }
 
@@ -197,6 +211,7 @@ static int layer_open(
     self->descriptor = -1;
     self->owns_descriptor = 0;
     self->is_writable = 0;
+    self->is_log = (flags & SQLITE_OPEN_WAL) != 0;
     self->index = NULL;
     self->index_bytes = 0;
     memset(self->file, 0, (size_t)system_vfs->szOsFile);
@@ -305,7 +320,7 @@ int csqlite_stop_waiting(sqlite3 *connection, int descriptor) {
 // page at 14 and the number of frames in the log at 16; the number of frames that were moved stands at 96
 // (https://www.sqlite.org/walformat.html, 2.1).
 enum { index_header_bytes = 136, header_copy_bytes = 48, page_size_at = 14, frame_count_at = 16, moved_count_at = 96 };
-enum { log_header_bytes = 32, frame_header_bytes = 24 };
+enum { log_header_bytes = 32 };
 
 // Without a valid header, SQLite makes the index anew from the log at the next transaction.
 static void invalidate(layer_file *database) {

@@ -212,16 +212,36 @@ package final class Database {
         case truncating
     }
 
+    /// The number of frames in the log, and of those that are in the file.
+    package struct LogCounts: Sendable {
+        package var frames = 0
+        package var moved = 0
+
+        /// Those of an empty log.
+        package init() {}
+    }
+
     /// Moves the write-ahead log into the file.
-    package func checkpoint(_ kind: Checkpoint = .passive) throws(DatabaseError) {
+    ///
+    /// - Returns: The counts after that. A log that has begun anew has no frames.
+    @discardableResult
+    package func checkpoint(_ kind: Checkpoint = .passive) throws(DatabaseError) -> LogCounts {
         let mode =
             switch kind {
             case .passive: SQLITE_CHECKPOINT_PASSIVE
             case .restarting: SQLITE_CHECKPOINT_RESTART
             case .truncating: SQLITE_CHECKPOINT_TRUNCATE
             }
-        let code = sqlite3_wal_checkpoint_v2(handle, nil, mode, nil, nil)
+        var frames: Int32 = 0, moved: Int32 = 0
+        let code = sqlite3_wal_checkpoint_v2(handle, nil, mode, &frames, &moved)
         guard code == SQLITE_OK else { throw connection.error(code: code) }
+        guard kind == .passive else {
+            connection.logFrames = 0
+            return LogCounts()
+        }
+        var counts = LogCounts()
+        (counts.frames, counts.moved) = (max(0, Int(frames)), max(0, Int(moved)))
+        return counts
     }
 
     /// Runs a body with room for more pages in memory.
@@ -291,10 +311,23 @@ package final class Database {
     /// Sets how long to wait for another connection's lock.
     package func setBusyTimeout(milliseconds: Int32) { sqlite3_busy_timeout(handle, milliseconds) }
 
-    /// How many pages the log may have before a commit moves them into the file; 0 for never.
-    package func setAutomaticCheckpoint(pages: Int32) {
-        sqlite3_wal_autocheckpoint(handle, pages)
+    /// Lets commits count the frames of the log instead of moving a long log into the file
+    /// (https://www.sqlite.org/c3ref/wal_hook.html).
+    package func countLogFrames() {
+        // The handle is closed before the connection is deallocated.
+        let context = Unmanaged.passUnretained(connection).toOpaque()
+        _ = sqlite3_wal_hook(
+            handle,
+            { context, _, _, frames in
+                guard let context else { return SQLITE_MISUSE }
+                Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue().logFrames = Int(frames)
+                return SQLITE_OK
+            }, context)
     }
+
+    /// The number of frames in the log after the last commit of this connection, written by any. 0 before the first
+    /// commit and after the log has begun anew. See ``countLogFrames()``.
+    package var logFrames: Int { connection.logFrames }
 
     /// Returns the damage that SQLite finds; empty if there is none. Reads the whole file.
     package func findDamage() throws(DatabaseError) -> [String] {
@@ -406,6 +439,8 @@ extension Database {
 final class Connection {
     let handle: OpaquePointer
     let path: String
+    /// See ``Database/logFrames``.
+    var logFrames = 0
     /// The file that is open.
     private let file: FileState
 

@@ -145,6 +145,9 @@ struct DatabaseRecovery {
 }
 
 extension DatabaseError {
+    /// Whether the file or its log ends too early (SQLITE_IOERR_SHORT_READ).
+    var isCut: Bool { code == 10 | 2 << 8 }
+
     /// Whether the error can only be caused by a damaged database.
     ///
     /// This includes errors that SQLite does not call damage. The statements are constants and fit the schema: a

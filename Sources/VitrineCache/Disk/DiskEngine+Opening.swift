@@ -179,7 +179,6 @@ extension DiskEngine {
                 guard known.watch.hasHeader else {
                     return try replaceLocked(known, because: "its header was overwritten").1
                 }
-                guard !known.watch.isLogCut else { return try replaceLocked(known, because: "its log was cut").1 }
                 return writer
             case .deleted: break
             case .cut: return try replaceLocked(known, because: "its database was cut").1

@@ -93,20 +93,8 @@ extension DiskEngine {
     private func writeLocked(
         _ steps: [DiskWriter.Step], _ hits: [Int64: HitRecorder.Hit]
     ) throws(CacheError) {
-        var retries = 0
-        while true {
-            guard !steps.isEmpty || isInPlace else { return }
-            let writer = try writerLocked()
-            do {
-                try writer.apply(steps, hits: hits, conditions: conditions)
-                finish(writer)
-                return
-            } catch {
-                let failure = Self.error(error, path: layout.root)
-                guard retries < (failure.isMissingFiles ? Self.attempts : 2) else { throw failure }
-                retries += 1
-                try prepareRetry(writer, after: error, isFirst: retries == 1)
-            }
+        try withWriterLocked(while: { !steps.isEmpty || isInPlace }) {
+            try $0.apply(steps, hits: hits, conditions: conditions)
         }
     }
 
@@ -144,8 +132,9 @@ extension DiskEngine {
         case let error as DatabaseError where error.reason == .full: try evictForSpace(writer)
         case let error as DatabaseError where error.isDamage:
             guard let generation else { return }
-            // What a new connection finds as well is damaged.
-            if isFirst { return abandon(generation) }
+            // What a new connection finds as well is damaged. A file that was cut is: closing the connection would move
+            // the rest of a cut log.
+            if isFirst, !error.isCut { return abandon(generation) }
             _ = try replaceLocked(generation, because: error.description)
         case let error as DatabaseError where error.reason == .busy: break
         case let error as DatabaseError where error.reason == .cannotOpen || error.reason == .inputOutput:
@@ -249,19 +238,15 @@ extension DiskEngine {
     ///
     /// - Returns: The last one removed; nil at the end.
     private func removeSome(of format: DiskFormat, after id: Int64) throws(CacheError) -> Int64? {
-        let writer = try writerLocked()
-        do {
-            guard try !writer.isAlone(format.id) else {
-                _ = try createLocked()
-                toldEmpty()
-                return nil
-            }
-            let last = try writer.removeSome(of: format.id, after: id)
-            finish(writer)
-            return last
-        } catch {
-            throw Self.error(error, path: layout.root)
+        var last: Int64?, isAlone = false
+        try withWriterLocked { writer in
+            isAlone = try writer.isAlone(format.id)
+            if !isAlone { last = try writer.removeSome(of: format.id, after: id) }
         }
+        guard isAlone else { return last }
+        _ = try createLocked()
+        toldEmpty()
+        return nil
     }
 
     /// Removes the entries of all formats that have a tag.
@@ -276,9 +261,8 @@ extension DiskEngine {
             // In parts, so that the turns of other processes come. The first one makes all of the entries unreadable.
             while !isDone {
                 if !isFirst { engine.tendLog() }
-                let purged = try engine.withProcessLock { () throws(CacheError) in
-                    try engine.purgeLocked(isFirst ? tag : nil)
-                }
+                var purged = DiskWriter.Purged()
+                try engine.withWriter { purged = try $0.purge(isFirst ? tag : nil) }
                 count += purged.count
                 isDone = purged.isDone
                 isFirst = false
@@ -292,24 +276,6 @@ extension DiskEngine {
         _ = try? withProcessLock { () throws(CacheError) in
             guard let writer = state.withLock({ $0.writer }), isInPlace else { return }
             writer.note(capacity: totalLimit)
-        }
-    }
-
-    /// Records the purge of a tag, or continues pending ones. The caller holds the process lock.
-    private func purgeLocked(_ tag: UInt64?) throws(CacheError) -> DiskWriter.Purged {
-        var retries = 0
-        while true {
-            let writer = try writerLocked()
-            do {
-                let purged = try writer.purge(tag)
-                finish(writer)
-                return purged
-            } catch {
-                let failure = Self.error(error, path: layout.root)
-                guard retries < (failure.isMissingFiles ? Self.attempts : 2) else { throw failure }
-                retries += 1
-                try prepareRetry(writer, after: error, isFirst: retries == 1)
-            }
         }
     }
 
@@ -346,16 +312,30 @@ extension DiskEngine {
         }
     }
 
-    /// Runs a body with the writer, under the process lock.
+    /// Runs a body with the writer, under the process lock. The body may be repeated after a failure.
     private func withWriter(_ body: (DiskWriter) throws -> Void) throws(CacheError) {
-        try withProcessLock { () throws(CacheError) in
+        try withProcessLock { () throws(CacheError) in try withWriterLocked(body) }
+    }
+
+    /// Runs a body with the writer, and again after the cause of a failure was repaired. The caller holds the process
+    /// lock.
+    ///
+    /// - Parameter isWanted: Returns whether to continue.
+    private func withWriterLocked(
+        while isWanted: () -> Bool = { true }, _ body: (DiskWriter) throws -> Void
+    ) throws(CacheError) {
+        var retries = 0
+        while isWanted() {
             let writer = try writerLocked()
             do {
                 try body(writer)
+                return finish(writer)
             } catch {
-                throw Self.error(error, path: layout.root)
+                let failure = Self.error(error, path: layout.root)
+                guard retries < (failure.isMissingFiles ? Self.attempts : 2) else { throw failure }
+                retries += 1
+                try prepareRetry(writer, after: error, isFirst: retries == 1)
             }
-            finish(writer)
         }
     }
 }

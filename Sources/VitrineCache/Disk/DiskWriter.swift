@@ -119,7 +119,7 @@ final class DiskWriter: @unchecked Sendable {
         options.cacheBytes = 4 << 20
         let database = try Database(path: generation.databasePath, options: options)
         // The log is moved between batches, by another thread.
-        database.setAutomaticCheckpoint(pages: 0)
+        database.countLogFrames()
         do throws(DatabaseError) {
             try Self.create(database, version: version)
             core = try Self.prepare(database)
@@ -474,7 +474,7 @@ final class DiskWriter: @unchecked Sendable {
 
     /// A batch was written.
     func note(capacity: Int) {
-        if checkpointer.note(capacity: capacity) { checkpoint() }
+        if let core, checkpointer.note(frames: core.database.logFrames, capacity: capacity) { checkpoint() }
     }
 
     /// Bytes on disk that count towards the capacity beside the entries' own: of a log that is too long, and of pages

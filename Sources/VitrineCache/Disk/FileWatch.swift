@@ -148,40 +148,10 @@ final class FileWatch: Sendable {
         return ReadState(version: version, moved: mapped.load(fromByteOffset: 96, as: UInt64.self))
     }
 
-    /// The length of the log, and of the part that is not in the file yet, in bytes, whichever process wrote it. From
-    /// the log's file if there is no index.
-    var log: (bytes: Int, waiting: Int) {
-        guard let mapped = UnsafeRawPointer(bitPattern: header.load(ordering: .acquiring)) else {
-            let size = logFileSize
-            return (size, size)
-        }
-        let frames = Int(mapped.load(fromByteOffset: 16, as: UInt32.self))
-        let moved = Int(mapped.load(fromByteOffset: 96, as: UInt32.self))
-        return (frames &* Self.frameBytes, max(0, frames &- moved) &* Self.frameBytes)
-    }
-
-    /// How long the log's file is, in bytes. It is longer than the log after that has begun anew.
+    /// The size of the log's file in bytes. The file keeps its size when the log begins anew.
     var logFileSize: Int {
         var status = stat()
         return stat(path + "-wal", &status) == 0 ? Int(status.st_size) : 0
-    }
-
-    /// 24 bytes and a page.
-    private static let frameBytes = 24 + 4096
-
-    /// Whether the log is shorter than the index says. Data written behind such a gap would be lost.
-    ///
-    /// The index is updated before a log is shortened, so it is read again after the log was measured
-    /// (https://www.sqlite.org/walformat.html, 2.1: the number of frames is the fifth word; 24 bytes precede a page).
-    var isLogCut: Bool {
-        guard let mapped = UnsafeRawPointer(bitPattern: header.load(ordering: .acquiring)) else { return false }
-        let before = version
-        let frames = Int(mapped.load(fromByteOffset: 16, as: UInt32.self))
-        var status = stat()
-        guard frames > 0, stat(path + "-wal", &status) == 0, Int(status.st_size) < 32 + frames * Self.frameBytes else {
-            return false
-        }
-        return before == version
     }
 
     /// Checks the files with two fstat calls. A cut file is extended with zeros again, so that mapped pages can be

@@ -4,13 +4,15 @@ import VitrineDatabase
 /// Moves the write-ahead log into the database on another thread and connection than the writer's, so that no batch
 /// waits for the disk.
 ///
-/// The log begins again with the first batch after all of it was moved. During continuous writes that does not happen
-/// by itself; the writer then moves the rest between two batches. The length of the log is read from its index, so that
-/// writes of other processes count as well, including killed ones.
+/// The log begins anew with the first batch after all of it was moved. During continuous writes that does not happen by
+/// itself; the writer then moves the rest between two batches. SQLite reports the length of the log with each commit,
+/// which includes the writes of other processes.
 final class WALCheckpointer: Sendable {
     private struct State {
         var isMoving = false
         var isWatched = false
+        /// The log after the last batch, and the part of it that this process knows to be moved.
+        var log = Database.LogCounts()
         /// The last batch, in coarse nanoseconds.
         var written: Int64 = 0
     }
@@ -24,6 +26,9 @@ final class WALCheckpointer: Sendable {
     private static let idleTime: Int64 = 30_000_000
     /// So long the log may be cut for while a cache is opened, in milliseconds.
     private static let openingPatience: Int32 = 200
+
+    /// A frame is a header of 24 bytes and a page (https://www.sqlite.org/fileformat2.html, 4.1).
+    private static let frameBytes = 24 + 4096
 
     private let generation: Generation
     private let state = Locked(State())
@@ -50,40 +55,49 @@ final class WALCheckpointer: Sendable {
         // A longer file is cut when the log begins anew.
         try? writer.setLogLimit(bytes: bound)
         // Half of it must be free: a killed process may have left a log to which one batch less than the bound fits.
-        if generation.watch.logFileSize > bound || generation.watch.log.bytes > bound / 2 {
+        if generation.watch.logFileSize > bound / 2 {
             generation.release()
             // Readers of other processes that do not end: tried again at the next opening, and by the batches.
             writer.setBusyTimeout(milliseconds: Self.openingPatience)
             generation.blocks.synchronize()
-            try? writer.checkpoint(.truncating)
+            _ = try? writer.checkpoint(.truncating)
             writer.setBusyTimeout(milliseconds: Database.Options().busyMilliseconds)
         }
-        _ = note(capacity: capacity)
+        // The log is not longer than its file.
+        _ = note(frames: generation.watch.logFileSize / Self.frameBytes, capacity: capacity)
     }
 
     /// A batch was written.
     ///
+    /// - Parameter frames: The number of frames in the log.
     /// - Returns: Whether the writer is to move all of it now.
-    func note(capacity: Int) -> Bool {
-        let log = generation.watch.log
-        guard log.bytes < Self.bound(capacity: capacity) else { return true }
-        let time = DiskEngine.coarseTime()
+    func note(frames: Int, capacity: Int) -> Bool {
+        let time = DiskEngine.coarseTime(), isTooLong = frames * Self.frameBytes >= Self.bound(capacity: capacity)
         let (moves, watches) = state.withLock { state -> (Bool, Bool) in
+            // A shorter log has begun anew.
+            if frames < state.log.frames { state.log.moved = 0 }
+            state.log.frames = frames
             state.written = time
-            let moves = log.waiting >= Self.busyLimit(capacity: capacity) && !state.isMoving
+            guard !isTooLong else { return (false, false) }
+            let waiting = Self.waitingBytes(state.log)
+            let moves = waiting >= Self.busyLimit(capacity: capacity) && !state.isMoving
             if moves { state.isMoving = true }
-            let watches = !moves && log.waiting >= Self.idleLimit && !state.isWatched
+            let watches = !moves && waiting >= Self.idleLimit && !state.isWatched
             if watches { state.isWatched = true }
             return (moves, watches)
         }
         if moves { submit() }
         if watches { IdleMonitor.watch { [weak self] time in self?.look(time) ?? false } }
-        return false
+        return isTooLong
+    }
+
+    private static func waitingBytes(_ log: Database.LogCounts) -> Int {
+        max(0, log.frames - log.moved) * frameBytes
     }
 
     private func look(_ time: Int64) -> Bool {
-        let isLong = generation.watch.log.waiting >= Self.idleLimit
         let (again, moves) = state.withLock { state -> (Bool, Bool) in
+            let isLong = Self.waitingBytes(state.log) >= Self.idleLimit
             guard isLong, time &- state.written >= Self.idleTime else {
                 state.isWatched = isLong
                 return (isLong, false)
@@ -100,19 +114,23 @@ final class WALCheckpointer: Sendable {
     private func submit() {
         BlockingExecutor.shared.submit { [weak self] in
             guard let self else { return }
-            move()
-            state.withLock { $0.isMoving = false }
+            let log = move()
+            state.withLock { state in
+                state.isMoving = false
+                // Otherwise the log has begun anew meanwhile.
+                if let log, log.moved <= state.log.frames { state.log.moved = log.moved }
+            }
         }
     }
 
     /// Moves the log. If another process is moving it or the disk is full, a later call moves the rest.
-    private func move() {
-        guard generation.watch.check() == .intact else { return }
+    private func move() -> Database.LogCounts? {
+        guard generation.watch.check() == .intact else { return nil }
         generation.release()
         generation.blocks.synchronize()
-        database.withLock { database in
+        return database.withLock { database in
             if database == nil { database = try? Database(path: generation.databasePath) }
-            try? database?.checkpoint()
+            return try? database?.checkpoint()
         }
     }
 
@@ -122,7 +140,7 @@ final class WALCheckpointer: Sendable {
         generation.release()
         database.withLock { _ in
             generation.blocks.synchronize()
-            try? writer.checkpoint(.restarting)
+            _ = try? writer.checkpoint(.restarting)
         }
     }
 }
