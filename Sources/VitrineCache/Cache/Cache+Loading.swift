@@ -447,13 +447,13 @@ extension Cache {
     /// there yet.
     func lastPurge() async throws(CacheError) -> PurgeMark? {
         guard configuration.levels.contains(.writeDisk) else { return nil }
-        if let known = disk.knownPurgeMark() { return known }
+        if let known = disk.promptPurgeMark() { return known }
         return try await configuration.executor.run { [disk] () throws(CacheError) in try disk.purgeMark() }
     }
 
     /// Whether another process has purged one of the tags since the work on an entry began.
     func isPurgedElsewhere(_ tags: EntryTags) async -> Bool {
-        guard !tags.isEmpty, let began = tags.began, disk.knownPurgeMark() != began else { return false }
+        guard let began = tags.began, disk.promptPurgeMark() != began else { return false }
         return await configuration.executor.run { [disk] in (try? disk.isPurged(tags)) ?? false }
     }
 

@@ -30,7 +30,7 @@ package final class FormatArea<Value: CacheableValue>: Sendable {
     @inlinable
     package func slot(_ key: CacheKey) -> MemoryKey { MemoryKey(key, format: id) }
 
-    /// Whether a key certainly has no entry on disk, told at once: most that have none have not.
+    /// Whether a key certainly has no entry on disk. Does not wait.
     func excludes(_ key: CacheKey) -> Bool { pendingWrites.isEmpty && disk.excludes(key) }
 
     /// Empties the format's memory level, including values that are still alive elsewhere.

@@ -55,7 +55,7 @@ struct DatabaseRecovery {
     }
 
     private func isPending(_ tags: EntryTags) -> Bool {
-        let began = tags.sequence(in: from.lastPurge.generation)
+        let began = tags.sequence(in: from.purgeOrigin.generation)
         return tags.hashes.contains { pendingPurges[$0].map { $0 > began } ?? false }
     }
 
@@ -99,7 +99,7 @@ struct DatabaseRecovery {
         let isFile = select.integer(at: 8) == 0
         let size = DiskWriter.clamped(select.integer(at: 1))
         let encoded = select.bytes(at: 10)
-        let tags = encoded.withUnsafeBytes { EntryTags(encoded: $0, generation: from.lastPurge.generation) }
+        let tags = encoded.withUnsafeBytes { EntryTags(encoded: $0, generation: from.purgeOrigin.generation) }
         // Removed already, as far as readers are concerned.
         guard !isPending(tags) else { return nil }
         let put = Put(

@@ -131,11 +131,8 @@ public final class DiskCache: Sendable {
         try await run { (blocking) throws(CacheError) in try blocking.info(forKey: key) }
     }
 
-    /// Whether a key certainly has no entry, told at once: most that have none have not.
+    /// Whether a key certainly has no entry. Does not wait.
     package func excludes(_ key: CacheKey) -> Bool { engine.excludes(entryKey(key)) }
-
-    /// The number of the last purge, if it is known without asking the database.
-    package var knownPurge: Int64? { engine.knownPurgeMark()?.sequence }
 
     // MARK: Writing
 
@@ -182,7 +179,7 @@ public final class DiskCache: Sendable {
     ) async throws(CacheError) {
         var began: PurgeMark?
         if !tags.isEmpty {
-            began = engine.knownPurgeMark()
+            began = engine.promptPurgeMark()
             if began == nil {
                 began = try await BlockingExecutor.shared.run { [engine] () throws(CacheError) in
                     try engine.purgeMark()

@@ -260,11 +260,6 @@ extension DiskEngine {
                 name: name, path: path, isReadOnly: false, mapsDatabase: configuration.mapsDatabase)
             let writer = try DiskWriter(
                 generation: generation, eviction: configuration.eviction, version: configuration.version)
-            // Nobody else knows it yet: the first misses need not ask it.
-            if let version = generation.watch.version {
-                generation.filter.begin(in: version)
-                generation.lastPurge.set(0, in: version)
-            }
             fill(writer)
             // Or it would take the place of one that somebody has made in a new directory under a new lock.
             guard isLocked else { throw CacheError.file(.notFound(path: layout.root)) }
@@ -287,7 +282,7 @@ extension DiskEngine {
         guard isCurrent(generation) else { return try openLocked() }
         counters.add { $0.recoveries += 1 }
         return try createLocked { writer in
-            writer.lastPurge.replace(damaged: generation.lastPurge)
+            writer.purgeOrigin.replace(damaged: generation.purgeOrigin)
             var saved = 0
             // A damaged database may fail in any way; then the new one is empty.
             try? writer.transaction {

@@ -18,31 +18,40 @@ extension DiskEngine {
     /// Returns an entry if all of it is in memory, without waiting for the disk or for other connections: for threads
     /// that must not wait. nil says nothing about the entry. Counts as a use if it returns one.
     func residentEntry(forKey key: EntryKey) -> DiskCache.Entry? {
-        guard queue.pending(key) == nil, let generation = knownGeneration() else { return nil }
-        guard generation.watch.check() == .intact else { return nil }
-        if let version = generation.watch.version, generation.filter.excludes(key.id, in: version) { return nil }
-        guard let reader = generation.takePromptReader() else { return nil }
-        let row: DiskReader.Row
-        do throws(DatabaseError) {
-            let found = try reader.read(key)
-            generation.giveBack(reader)
-            guard case .row(let found) = found, !found.isSuccessor else { return nil }
-            row = found
-        } catch {
-            if error.reason == .wouldWait {
-                reader.leave()
-                generation.giveBack(reader)
-            } else {
-                generation.close(prompt: reader)
-            }
-            return nil
-        }
+        guard queue.pending(key) == nil,
+            case .row(let row)? = withPromptReader({ (reader) throws(DatabaseError) in try reader.read(key) }),
+            !row.isSuccessor
+        else { return nil }
         let now = now
         guard !isExpired(row, now) else { return nil }
         used(row, key, now)
         return DiskCache.Entry(
             key: key.key, bytes: row.body, created: .nanoseconds(row.created),
             expires: row.expires.map { .nanoseconds($0) }, isExpired: false, validator: row.validator, tags: row.tags)
+    }
+
+    /// Returns whether a key certainly has no entry, without waiting for the disk or for other connections. A miss so
+    /// costs no switch to another thread.
+    func excludes(_ key: EntryKey) -> Bool {
+        guard queue.pending(key) == nil else { return false }
+        return withPromptReader { (reader) throws(DatabaseError) in try reader.info(key) == nil } ?? false
+    }
+
+    /// Runs a body with a connection that does not wait; nil if there is none or if it would have to wait.
+    private func withPromptReader<Result>(
+        _ body: (DiskReader) throws(DatabaseError) -> Result
+    ) -> Result? {
+        guard let generation = knownGeneration(), generation.watch.check() == .intact,
+            let reader = generation.takePromptReader()
+        else { return nil }
+        do throws(DatabaseError) {
+            let result = try body(reader)
+            generation.giveBack(reader)
+            return result
+        } catch {
+            if error.reason == .wouldWait { generation.giveBack(reader) } else { generation.close(prompt: reader) }
+            return nil
+        }
     }
 
     /// The generation in use, if it was looked at lately: the link's file is in memory then.
@@ -103,12 +112,9 @@ extension DiskEngine {
         case .remove: return nil
         case .patch(let pending): patch = pending
         }
-        let found = try withReader(of: key) { (reader) throws(DatabaseError) in try reader.read(key) }
+        let found = try withReader { (reader) throws(DatabaseError) in try reader.read(key) }
         switch found {
-        case .none: return nil
-        case .nothing:
-            makeFilter()
-            return nil
+        case .none, .nothing: return nil
         case .unreadable(let error): throw .file(error)
         case .row(let row):
             if row.isSuccessor { suspect(key) }
@@ -148,22 +154,15 @@ extension DiskEngine {
     }
 
     /// Runs a body with a connection; nil if there is no cache. Begins anew when the files are replaced meanwhile.
-    ///
-    /// - Parameter key: The only one that is looked up: nil as well if it certainly has no entry.
     func withReader<Result>(
-        of key: EntryKey? = nil, _ body: (DiskReader) throws(DatabaseError) -> Result
+        _ body: (DiskReader) throws(DatabaseError) -> Result
     ) throws(CacheError) -> Result? {
         var last: CacheError?
         var wasDamaged = false
         for _ in 0..<Self.attempts {
             guard let generation = try generation() else { return nil }
             switch generation.watch.check() {
-            case .intact:
-                if let key, let version = generation.watch.version,
-                    generation.filter.excludes(key.id, in: version)
-                {
-                    return nil
-                }
+            case .intact: break
             case .deleted:
                 abandon(generation)
                 continue
@@ -193,52 +192,24 @@ extension DiskEngine {
         return nil
     }
 
-    /// Returns whether a key certainly has no entry, using memory only. Fast enough for any thread.
-    func excludes(_ key: EntryKey) -> Bool {
-        guard queue.pending(key) == nil else { return false }
-        let time = Self.coarseTime()
-        let (known, isDue) = state.withLock { ($0.generation, time &- $0.checked >= Self.checkInterval) }
-        guard let known, !isDue, known.watch.check() == .intact, let version = known.watch.version else { return false }
-        return known.filter.excludes(key.id, in: version)
-    }
-
     // MARK: Purges
 
-    /// The last purge, if this process knows it without asking the database. Fast enough for any thread.
-    func knownPurgeMark() -> PurgeMark? {
-        let time = Self.coarseTime()
-        let (known, isDue) = state.withLock { ($0.generation, time &- $0.checked >= Self.checkInterval) }
-        guard let known, !isDue, known.watch.check() == .intact, let version = known.watch.version else { return nil }
-        return known.lastPurge.mark(in: version)
+    /// The last purge, if it can be read without waiting. For any thread.
+    func promptPurgeMark() -> PurgeMark? {
+        withPromptReader { (reader) throws(DatabaseError) in try reader.lastPurge() } ?? nil
     }
 
     /// The last purge, for work that begins now; nil if nothing is stored yet.
     ///
     /// - Throws: If it cannot be read. Without it, an entry with tags would count as older than all purges.
     func purgeMark() throws(CacheError) -> PurgeMark? {
-        if let known = knownPurgeMark() { return known }
-        return try withReader { (reader) throws(DatabaseError) in try reader.lastPurge() } ?? nil
+        try withReader { (reader) throws(DatabaseError) in try reader.lastPurge() } ?? nil
     }
 
     /// Whether one of the tags was purged since the work on an entry began.
     func isPurged(_ tags: EntryTags) throws(CacheError) -> Bool {
         guard !tags.isEmpty else { return false }
-        if let known = knownPurgeMark(), known == tags.began { return false }
         return try withReader { (reader) throws(DatabaseError) in try reader.isPurged(tags) } ?? false
-    }
-
-    /// A miss had to ask the database: sees to it, in the background, that later ones need not.
-    private func makeFilter() {
-        guard let generation = state.withLock({ $0.generation }), let version = generation.watch.version,
-            generation.filter.beginMaking(in: version, time: Self.coarseTime())
-        else { return }
-        BlockingExecutor.shared.submit {
-            guard generation.watch.check() == .intact, let reader = try? generation.takeReader(),
-                let ids = try? reader.identifiers(limit: EntryFilter.countLimit)
-            else { return generation.filter.cancelMaking() }
-            generation.giveBack(reader)
-            generation.filter.finishMaking(ids)
-        }
     }
 
     // MARK: Without bodies
@@ -251,7 +222,7 @@ extension DiskEngine {
         case .remove: return nil
         case .patch(let pending): patch = pending
         }
-        let found = try withReader(of: key) { (reader) throws(DatabaseError) in try reader.info(key) }
+        let found = try withReader { (reader) throws(DatabaseError) in try reader.info(key) }
         guard let row = found ?? nil else {
             return nil
         }

@@ -52,14 +52,8 @@ final class DiskReader: @unchecked Sendable {
     private let watch: FileWatch
     private let path: String
     private let blocks: BlockFile
-    private let lastKnownPurge: LastPurge
+    private let origin: PurgeOrigin
     private var core: Core?
-    /// The state of the database that the open transaction began in or before; nil if none is open.
-    private var snapshot: FileWatch.ReadState?
-    /// The pending purges in the open transaction, once they were asked for.
-    private var pendingPurges: [PendingPurge]?
-    /// When it was last used, in coarse nanoseconds; set by the pool.
-    var lastUse: Int64 = 0
     /// Whether it may wait for the disk and for other connections. Otherwise reads throw
     /// `DatabaseError.Reason.wouldWait` instead.
     let waits: Bool
@@ -67,7 +61,7 @@ final class DiskReader: @unchecked Sendable {
     private struct Core {
         let database: Database
         let select: Statement
-        let bodies: Blob
+        let body: Statement
         /// Whether the database has bodies in blocks (``DiskWriter/schemaVersion``).
         let hasBlocks: Bool
     }
@@ -79,7 +73,7 @@ final class DiskReader: @unchecked Sendable {
         watch = generation.watch
         path = generation.path
         blocks = generation.blocks
-        lastKnownPurge = generation.lastPurge
+        origin = generation.purgeOrigin
         var options = Database.Options()
         options.isReadOnly = true
         options.mappedBytes = waits && generation.mapsDatabase ? Self.mappedBytes : 0
@@ -91,10 +85,11 @@ final class DiskReader: @unchecked Sendable {
             let columns = Self.columns + (hasBlocks ? ",e.blocks" : ",x''")
             core = Core(
                 database: database, select: try database.prepare("SELECT \(columns) FROM entry e WHERE e.id=?"),
-                bodies: Blob(database, table: "body", column: "data"), hasBlocks: hasBlocks)
+                body: try database.prepare("SELECT data FROM body WHERE id=?"), hasBlocks: hasBlocks)
             guard !waits else { return }
-            _ = try database.cachedStatement(DiskWriter.pendingPurgesSQL)
-            _ = try database.cachedStatement("ROLLBACK")
+            for sql in [DiskWriter.pendingPurgesSQL, DiskWriter.lastPurgeSQL, Self.infoSQL] {
+                _ = try database.cachedStatement(sql)
+            }
         } catch {
             throw error.blamingSchema
         }
@@ -112,36 +107,6 @@ final class DiskReader: @unchecked Sendable {
         try database.integer("PRAGMA user_version") ?? 0 >= DiskWriter.schemaVersion
     }
 
-    // MARK: The transaction
-
-    /// Whether a read transaction is open.
-    var isHolding: Bool { snapshot != nil }
-
-    /// Begins a read transaction on the newest state of the database, if the open one is not.
-    ///
-    /// The transaction stays open between reads until another connection commits or moves the log into the file,
-    /// because taking and releasing SQLite's locks costs more than a lookup. A moved log ends it, so that the log can
-    /// begin again. The state is read before the transaction begins: a change in between ends the transaction next
-    /// time.
-    private func enter() throws(DatabaseError) {
-        let state = watch.readState
-        if let snapshot, snapshot == state { return }
-        leave()
-        guard let state, let database = core?.database else { return }
-        try database.beginTransaction(.deferred)
-        snapshot = state
-    }
-
-    /// Ends the transaction, which would else hold back the log.
-    func leave() {
-        pendingPurges = nil
-        guard let core, snapshot != nil else { return }
-        core.select.reset()
-        core.bodies.close()
-        core.database.rollbackTransaction()
-        snapshot = nil
-    }
-
     // MARK: With bodies
 
     /// Reads an entry and compares it with its checksum.
@@ -150,8 +115,7 @@ final class DiskReader: @unchecked Sendable {
             switch try readOnce(key) {
             case (.damaged, isInBlocks: true):
                 guard waits else { return .nothing }
-                // Another body may have got the blocks since the transaction began.
-                leave()
+                // Another body may have got the blocks since the row was read.
                 blocks.refresh()
             case (let found, _): return found
             }
@@ -161,12 +125,10 @@ final class DiskReader: @unchecked Sendable {
 
     private func readOnce(_ key: EntryKey) throws(DatabaseError) -> (Found, isInBlocks: Bool) {
         guard let core else { return (.nothing, false) }
-        try enter()
-        // Without a watched state the body's handle must not keep the transaction open.
-        defer { if snapshot == nil { core.bodies.close() } }
         let select = core.select, id = key.id
         select.bind(id, at: 1)
         guard try select.step() else { return (.nothing, false) }
+        // Until then the statement holds the read transaction, so that its body and the purges are of the same state.
         defer { select.reset() }
         // Another entry with the same identifier.
         guard select.integer(at: 9) == key.format.id else { return (.nothing, false) }
@@ -214,21 +176,12 @@ final class DiskReader: @unchecked Sendable {
     private func readBody(
         _ number: Int64, of id: Int64, _ row: inout Row, _ sum: UInt64
     ) throws(DatabaseError) -> Bool {
-        guard let bodies = core?.bodies, try bodies.open(row: number) == row.size else { return false }
-        var failure: DatabaseError?
-        let size = row.size
-        // Filling an array of no bytes writes to memory that all empty arrays share.
-        row.body = size == 0 ? [] : [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-            do throws(DatabaseError) {
-                // The array may have taken more room than was asked for.
-                try bodies.read(into: UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: size))
-                count = size
-            } catch {
-                failure = error
-            }
-        }
-        if let failure { throw failure }
-        return row.body.withUnsafeBytes { EntrySum.body($0, id: id) } == sum
+        guard let select = core?.body else { return false }
+        select.bind(number, at: 1)
+        defer { select.reset() }
+        guard try select.step() else { return false }
+        row.body = select.bytes(at: 0)
+        return row.body.count == row.size && row.body.withUnsafeBytes { EntrySum.body($0, id: id) } == sum
     }
 
     private func readFile(_ id: Int64, _ row: Row, _ sum: UInt64) throws(DatabaseError) -> Found {
@@ -257,7 +210,7 @@ final class DiskReader: @unchecked Sendable {
         return select.withBytes(at: 6) { validator in
             if !validator.isEmpty { row.validator = [UInt8](validator) }
             return select.withBytes(at: 10) { tags in
-                if !tags.isEmpty { row.tags = EntryTags(encoded: tags, generation: lastKnownPurge.generation) }
+                if !tags.isEmpty { row.tags = EntryTags(encoded: tags, generation: origin.generation) }
                 return EntrySum.seal(
                     key: key, created: row.created, expires: row.expires, validator: validator, tags: tags)
             }
@@ -266,52 +219,38 @@ final class DiskReader: @unchecked Sendable {
 
     // MARK: Purges
 
-    /// A purge whose entries are still to be removed.
-    private struct PendingPurge {
-        let tag: UInt64
-        let sequence: Int64
-    }
-
     /// Whether an entry is still to be removed by a purge.
     private func isPending(_ row: Row) throws(DatabaseError) -> Bool {
         guard !row.tags.isEmpty, let database = core?.database else { return false }
-        if pendingPurges == nil || snapshot == nil {
-            let select = try database.cachedStatement(DiskWriter.pendingPurgesSQL)
-            defer { select.reset() }
-            var pending: [PendingPurge] = []
-            while try select.step() {
-                pending.append(
-                    PendingPurge(tag: UInt64(bitPattern: select.integer(at: 0)), sequence: select.integer(at: 1)))
-            }
-            pendingPurges = pending
+        let began = row.tags.sequence(in: origin.generation)
+        let select = try database.cachedStatement(DiskWriter.pendingPurgesSQL)
+        defer { select.reset() }
+        while try select.step() {
+            let tag = UInt64(bitPattern: select.integer(at: 0))
+            if select.integer(at: 1) > began, row.tags.hashes.contains(tag) { return true }
         }
-        let began = row.tags.sequence(in: lastKnownPurge.generation)
-        return pendingPurges?.contains { $0.sequence > began && row.tags.hashes.contains($0.tag) } == true
+        return false
     }
 
     /// The last purge.
     func lastPurge() throws(DatabaseError) -> PurgeMark? {
-        try enter()
         guard let database = core?.database else { return nil }
         let select = try database.cachedStatement(DiskWriter.lastPurgeSQL)
         defer { select.reset() }
         let sequence = try select.step() ? select.integer(at: 0) : 0
-        if let snapshot { lastKnownPurge.set(sequence, in: snapshot.version) }
-        return PurgeMark(generation: lastKnownPurge.generation, sequence: sequence)
+        return PurgeMark(generation: origin.generation, sequence: sequence)
     }
 
     /// Whether one of the tags was purged since the work on an entry began.
     func isPurged(_ tags: EntryTags) throws(DatabaseError) -> Bool {
-        try enter()
         guard let database = core?.database else { return false }
-        return try DiskWriter.isPurged(tags, lastKnownPurge, database)
+        return try DiskWriter.isPurged(tags, origin, database)
     }
 
     // MARK: Without bodies
 
     /// Returns the properties of an entry.
     func info(_ key: EntryKey) throws(DatabaseError) -> Row? {
-        try enter()
         guard let database = core?.database else { return nil }
         let select = try database.cachedStatement(Self.infoSQL)
         defer { select.reset() }
@@ -331,7 +270,6 @@ final class DiskReader: @unchecked Sendable {
 
     /// A page of a format's entries by their identifiers.
     func rows(of format: Int64, after id: Int64?, limit: Int) throws(DatabaseError) -> [(key: CacheKey, row: Row)] {
-        leave()
         guard let database = core?.database, limit > 0 else { return [] }
         let select = try database.prepare(
             """
@@ -357,7 +295,6 @@ final class DiskReader: @unchecked Sendable {
 
     /// Returns the size and number of the entries of a format, or of all formats.
     func totals(of format: Int64?) throws(DatabaseError) -> (bytes: Int, count: Int) {
-        leave()
         guard let database = core?.database else { return (0, 0) }
         let select = try database.prepare("SELECT bytes,count FROM account WHERE id=?")
         select.bind(format ?? DiskWriter.totalID, at: 1)
@@ -367,7 +304,6 @@ final class DiskReader: @unchecked Sendable {
 
     /// The formats that have entries.
     func formats() throws(DatabaseError) -> [(name: String, bytes: Int, count: Int)] {
-        leave()
         guard let database = core?.database else { return [] }
         let select = try database.prepare("SELECT name,bytes,count FROM account WHERE id<>? AND count>0")
         select.bind(DiskWriter.totalID, at: 1)
@@ -380,29 +316,14 @@ final class DiskReader: @unchecked Sendable {
 
     /// The format of an entry whose body is a file; nil if there is no such entry.
     func format(ofFile id: Int64) throws(DatabaseError) -> Int64? {
-        leave()
         guard let database = core?.database else { return nil }
         let select = try database.prepare("SELECT format FROM entry WHERE id=? AND body=0")
         select.bind(id, at: 1)
         return try select.step() ? select.integer(at: 0) : nil
     }
 
-    /// All identifiers, in no order; nil if there are more than that.
-    func identifiers(limit: Int) throws(DatabaseError) -> [Int64]? {
-        leave()
-        guard let database = core?.database else { return nil }
-        let select = try database.prepare("SELECT id FROM entry")
-        var ids: [Int64] = []
-        while try select.step() {
-            guard ids.count < limit else { return nil }
-            ids.append(select.integer(at: 0))
-        }
-        return ids
-    }
-
     /// Returns the damage that SQLite finds. Reads the whole file.
     func findDamage() throws(DatabaseError) -> [String] {
-        leave()
         return try core?.database.findDamage() ?? []
     }
 }

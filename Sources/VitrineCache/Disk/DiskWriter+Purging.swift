@@ -32,38 +32,24 @@ extension DiskWriter {
     /// - Parameter tag: nil to continue.
     func purge(_ tag: UInt64?) throws -> Purged {
         tallies = [:]
-        let version = watch.version
-        var purged = Purged(), sequence: Int64 = 0
+        var purged = Purged()
         try transaction {
-            if let tag { sequence = try record(tag) }
+            if let tag { try record(tag) }
             purged = try removePurged()
-        }
-        if let version, let new = watch.version {
-            filter.advance(from: version, to: new, adding: [])
-            if tag != nil { lastPurge.set(sequence, in: new) } else { lastPurge.advance(from: version, to: new) }
         }
         return purged
     }
 
-    /// Reads the last purge where no reader has. Readers may never get to know it while one commit follows another: a
-    /// state is over when they have read it. The caller's transaction has begun, so that this state is current.
-    func learnLastPurge() throws(DatabaseError) {
-        guard let version = watch.version, lastPurge.mark(in: version) == nil else { return }
-        lastPurge.set(try statements().database.integer(Self.lastPurgeSQL) ?? 0, in: version)
-    }
-
-    /// - Returns: The number of the purge.
-    private func record(_ tag: UInt64) throws(DatabaseError) -> Int64 {
+    private func record(_ tag: UInt64) throws(DatabaseError) {
         let database = try statements().database
         let next = try (database.integer(Self.lastPurgeSQL) ?? 0) + 1
         try store(tag, next, pending: 1)
-        guard try database.integer("SELECT count(*) FROM purge") ?? 0 > Self.purgeRecordLimit else { return next }
+        guard try database.integer("SELECT count(*) FROM purge") ?? 0 > Self.purgeRecordLimit else { return }
         let floor = next - Int64(Self.purgeRecordLimit / 2)
         let forget = try database.cachedStatement("DELETE FROM purge WHERE sequence<=? AND pending=0")
         forget.bind(floor, at: 1)
         try forget.run()
         try store(0, floor, pending: 0)
-        return next
     }
 
     private func store(_ tag: UInt64, _ sequence: Int64, pending: Int) throws(DatabaseError) {
@@ -105,7 +91,7 @@ extension DiskWriter {
                 let stored = try find(id)
                 if let stored, stored.tags.hashes.contains(tag) {
                     // A newer entry stays.
-                    guard stored.tags.sequence(in: lastPurge.generation) < sequence else { continue }
+                    guard stored.tags.sequence(in: purgeOrigin.generation) < sequence else { continue }
                     try delete(stored)
                     count += 1
                 } else {
@@ -131,21 +117,21 @@ extension DiskWriter {
     /// Whether one of the tags of an entry was purged after the work on it began.
     func isPurged(_ tags: EntryTags) throws(DatabaseError) -> Bool {
         guard !tags.isEmpty else { return false }
-        return try Self.isPurged(tags, lastPurge, try statements().database)
+        return try Self.isPurged(tags, purgeOrigin, try statements().database)
     }
 
     /// The same in any connection. Everything of an earlier generation was removed, so that work which began in one,
     /// or in an unknown one, counts as purged, unless that one was damaged.
     static func isPurged(
-        _ tags: EntryTags, _ lastPurge: LastPurge, _ database: Database
+        _ tags: EntryTags, _ origin: PurgeOrigin, _ database: Database
     ) throws(DatabaseError) -> Bool {
-        guard let began = tags.began, lastPurge.continues(began.generation) else { return !tags.isEmpty }
+        guard let began = tags.began, origin.continues(began.generation) else { return !tags.isEmpty }
         let select = try database.cachedStatement(
             "SELECT EXISTS(SELECT 1 FROM purge WHERE tag IN (0,?1) AND sequence>?2)")
         defer { select.reset() }
         for tag in tags.hashes {
             select.bind(Int64(bitPattern: tag), at: 1)
-            select.bind(tags.sequence(in: lastPurge.generation), at: 2)
+            select.bind(tags.sequence(in: origin.generation), at: 2)
             if try select.step(), select.integer(at: 0) == 1 { return true }
         }
         return false
@@ -168,40 +154,18 @@ extension DiskWriter {
     }
 }
 
-/// The number of the last purge in a generation, for one state of its database. Work with tags asks the database only
-/// if another process has written since.
-final class LastPurge: Sendable {
+/// The generation that the tags of entries refer to, and the damaged one that it has replaced.
+final class PurgeOrigin: Sendable {
     /// The generation as marks name it.
     let generation: UInt64
-    private let known = Locked<(version: EntryFilter.Version, sequence: Int64)?>(nil)
     /// The damaged generation that this one has replaced in this process.
     private let damaged = Locked<UInt64?>(nil)
 
     init(generation: UInt64) { self.generation = generation }
 
     /// This generation takes the place of a damaged one. Its entries were not removed.
-    func replace(damaged other: LastPurge) { damaged.withLock { $0 = other.generation } }
+    func replace(damaged other: PurgeOrigin) { damaged.withLock { $0 = other.generation } }
 
-    /// Whether work that began in a generation goes on in this one.
+    /// Whether work that began in a generation continues in this one.
     func continues(_ other: UInt64) -> Bool { other == generation || damaged.withLock { $0 } == other }
-
-    /// The last purge in a state of the database; nil if it is not known.
-    func mark(in version: EntryFilter.Version) -> PurgeMark? {
-        known.withLock { known in
-            guard let known, known.version == version else { return nil }
-            return PurgeMark(generation: generation, sequence: known.sequence)
-        }
-    }
-
-    /// The last purge in a state of the database.
-    func set(_ sequence: Int64, in version: EntryFilter.Version) {
-        known.withLock { $0 = (version, sequence) }
-    }
-
-    /// A commit of this process, made under the process lock, that was no purge.
-    func advance(from old: EntryFilter.Version, to new: EntryFilter.Version) {
-        known.withLock { known in
-            if known?.version == old { known?.version = new }
-        }
-    }
 }

@@ -20,7 +20,7 @@ extension DiskWriter {
     }
 
     func stored(_ row: Statement) -> Stored {
-        let tags = row.withBytes(at: 8) { EntryTags(encoded: $0, generation: lastPurge.generation) }
+        let tags = row.withBytes(at: 8) { EntryTags(encoded: $0, generation: purgeOrigin.generation) }
         let extents = row.withBytes(at: 9) { Extent.decode($0) }
         return Stored(
             id: row.integer(at: 0), format: row.integer(at: 1), charge: Self.clamped(row.integer(at: 2)),
@@ -87,7 +87,7 @@ extension DiskWriter {
             let tagged = try part("SELECT id,tags \(range) AND length(tags)>0")
             while try tagged.step() {
                 let entry = tagged.integer(at: 0)
-                let tags = tagged.withBytes(at: 1) { EntryTags(encoded: $0, generation: lastPurge.generation) }
+                let tags = tagged.withBytes(at: 1) { EntryTags(encoded: $0, generation: purgeOrigin.generation) }
                 for tag in tags.hashes { try deleteTag(tag, of: entry) }
             }
             try part("DELETE FROM body WHERE id IN (SELECT body \(range))").run()
@@ -113,7 +113,7 @@ extension DiskWriter {
             body = core.database.lastInsertedRow
         }
         let charge = Self.charge(bytes: bytes.count, key: key, put)
-        let tags = put.tags.encoded(in: lastPurge.generation)
+        let tags = put.tags.encoded(in: purgeOrigin.generation)
         let sum = bytes.withUnsafeBytes { EntrySum.body($0, id: id) }
             ^ EntrySum.seal(key: key, created: put.created, expires: put.expires, validator: put.validator, tags: tags)
         core.insert.bind(id, at: 1)

@@ -42,14 +42,6 @@ extension DiskWriter {
         let total = conditions.total
         var conditions = conditions
         unwritten = conditions.hits
-        let version = watch.version
-        // Also after a failure: part of it may have been stored.
-        defer {
-            if let version, let new = watch.version, new != version {
-                filter.advance(from: version, to: new, adding: steps.map(\.key.id))
-                lastPurge.advance(from: version, to: new)
-            }
-        }
         try begin()
         do {
             conditions.total = max(0, total - (try excess(capacity: total)))
@@ -84,7 +76,6 @@ extension DiskWriter {
             try resetFutureTimes(now: conditions.now, expires: conditions.expiresFutureEntries)
         }
         if !hits.isEmpty { try record(hits) }
-        try learnLastPurge()
         _ = try removePurged()
         for format in formats {
             try purge(format.id, before: conditions.now &- conditions.retention)

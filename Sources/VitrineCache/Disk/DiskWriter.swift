@@ -62,8 +62,7 @@ final class DiskWriter: @unchecked Sendable {
 
     /// The watch must outlive the connection.
     let watch: FileWatch
-    let filter: EntryFilter
-    let lastPurge: LastPurge
+    let purgeOrigin: PurgeOrigin
     let generation: String
     let path: String
     let eviction: DiskCache.Eviction
@@ -107,8 +106,7 @@ final class DiskWriter: @unchecked Sendable {
 
     init(generation: Generation, eviction: DiskCache.Eviction, version: String?) throws(DatabaseError) {
         watch = generation.watch
-        filter = generation.filter
-        lastPurge = generation.lastPurge
+        purgeOrigin = generation.purgeOrigin
         checkpointer = WALCheckpointer(generation: generation)
         blocks = generation.blocks
         blockWriter = BlockWriter(file: generation.blocks)

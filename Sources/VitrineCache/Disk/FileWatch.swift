@@ -42,9 +42,6 @@ final class FileWatch: Sendable {
     private let index = Atomic<Int32>(-1)
     private let size = Atomic<Int>(0)
     private let indexSize = Atomic<Int>(0)
-    /// The address of the index's header as this object maps it; 0 for none.
-    private let header = Atomic<UInt>(0)
-    private static let headerBytes = 4096
 
     /// Takes a watch of a database file, creating the file if it is missing.
     init(path: String, isReadOnly: Bool) throws(FileError) {
@@ -68,9 +65,6 @@ final class FileWatch: Sendable {
     }
 
     deinit {
-        if let mapped = UnsafeMutableRawPointer(bitPattern: header.load(ordering: .acquiring)) {
-            munmap(mapped, Self.headerBytes)
-        }
         Self.registry.withLock { registry in
             guard var shared = registry[identity] else { return }
             shared.users -= 1
@@ -85,7 +79,7 @@ final class FileWatch: Sendable {
     }
 
     /// Whether the shared index is watched.
-    var hasIndex: Bool { header.load(ordering: .acquiring) != 0 }
+    var hasIndex: Bool { index.load(ordering: .acquiring) >= 0 }
 
     /// Also watches the shared index, which SQLite has made by now.
     func watchIndex() {
@@ -103,18 +97,6 @@ final class FileWatch: Sendable {
             return index
         }
         index.store(found, ordering: .releasing)
-        guard found >= 0, header.load(ordering: .acquiring) == 0 else { return }
-        let mapped = mmap(nil, Self.headerBytes, PROT_READ, MAP_SHARED, found, 0)
-        if let mapped, mapped != MAP_FAILED { header.store(UInt(bitPattern: mapped), ordering: .releasing) }
-    }
-
-    /// A version of the database that changes with each commit; nil if it is unknown. Valid only right after
-    /// ``check()`` has found the files intact.
-    ///
-    /// The bytes may change while they are read. The result is then a version that never existed and equals no other.
-    var version: EntryFilter.Version? {
-        guard let mapped = UnsafeRawPointer(bitPattern: header.load(ordering: .acquiring)) else { return nil }
-        return EntryFilter.Version(words: mapped.load(as: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64).self))
     }
 
     /// Returns whether the file has the header of this format or is empty. A connection with cached pages does not
@@ -128,25 +110,6 @@ final class FileWatch: Sendable {
     /// "SQLite format 3", pages of 4096 bytes, a write-ahead log, nothing reserved, and three constants
     /// (https://www.sqlite.org/fileformat2.html, 1.3).
     private static let magic = Array("SQLite format 3\0".utf8) + [0x10, 0, 2, 2, 0, 64, 32, 32]
-
-    /// The state that a reader with an open transaction compares: the header, and the number of frames of the log in
-    /// the file.
-    struct ReadState: Equatable {
-        let version: EntryFilter.Version
-        let moved: UInt64
-    }
-
-    /// The state that tells whether an open read transaction is current; nil if it is unknown. Valid only right after
-    /// ``check()`` has found the files intact.
-    ///
-    /// Both copies of the header are followed by the number of moved frames and a zero
-    /// (https://www.sqlite.org/walformat.html, 2.2).
-    var readState: ReadState? {
-        guard let version, let mapped = UnsafeRawPointer(bitPattern: header.load(ordering: .acquiring)) else {
-            return nil
-        }
-        return ReadState(version: version, moved: mapped.load(fromByteOffset: 96, as: UInt64.self))
-    }
 
     /// The size of the log's file in bytes. The file keeps its size when the log begins anew.
     var logFileSize: Int {

@@ -1,4 +1,3 @@
-import Synchronization
 import VitrineCore
 import VitrineDatabase
 
@@ -21,12 +20,9 @@ final class Generation: Sendable {
     let mapsDatabase: Bool
     let watch: FileWatch
     let blocks: BlockFile
-    let filter = EntryFilter()
-    let lastPurge: LastPurge
+    let purgeOrigin: PurgeOrigin
     private let readers = Locked<[DiskReader]>([])
     private let prompt = Locked(PromptReaders())
-    /// Whether ``IdleMonitor`` knows that there are open transactions.
-    private let isTended = Atomic<Bool>(false)
     /// Connections for reading that are kept open.
     private static let readerLimit = 8
 
@@ -51,7 +47,7 @@ final class Generation: Sendable {
         self.path = path
         self.isReadOnly = isReadOnly
         self.isTemporary = isTemporary
-        lastPurge = LastPurge(generation: StableHash.hash(name))
+        purgeOrigin = PurgeOrigin(generation: StableHash.hash(name))
         blocks = BlockFile(database: path + "/" + DiskLayout.databaseName)
         watch = try FileWatch(path: path + "/" + DiskLayout.databaseName, isReadOnly: isReadOnly)
     }
@@ -149,46 +145,9 @@ final class Generation: Sendable {
 
     /// Gives a reader back.
     func giveBack(_ reader: DiskReader) {
-        if reader.isHolding {
-            reader.lastUse = DiskEngine.coarseTime()
-            if !isTended.exchange(true, ordering: .acquiringAndReleasing) {
-                IdleMonitor.watch { [weak self] time in
-                    self?.endIdleTransactions(time &- IdleMonitor.interval) ?? false
-                }
-            }
-        }
         let surplus = keep(reader)
         // Closed outside the lock.
         withExtendedLifetime(surplus) {}
-    }
-
-    /// Ends the open transactions of idle readers, so that the log can be moved into the file and begin again.
-    ///
-    /// - Parameter time: Only readers not used since this time, in coarse nanoseconds.
-    func release(unusedSince time: Int64 = .max) {
-        func take(_ readers: inout [DiskReader]) -> [DiskReader] {
-            let idle = readers.filter { $0.isHolding && $0.lastUse <= time }
-            readers.removeAll { $0.isHolding && $0.lastUse <= time }
-            return idle
-        }
-        let idle = readers.withLock { take(&$0) } + prompt.withLock { take(&$0.idle) }
-        for reader in idle {
-            reader.leave()
-            giveBack(reader)
-        }
-    }
-
-    /// Ends the transactions of readers that were not used since a time. ``IdleMonitor`` calls this until it returns
-    /// false.
-    ///
-    /// - Returns: Whether there are open transactions left.
-    func endIdleTransactions(_ time: Int64) -> Bool {
-        // Before looking, so that a reader that is given back meanwhile starts it again.
-        isTended.store(false, ordering: .sequentiallyConsistent)
-        release(unusedSince: time)
-        func isHolding(_ readers: [DiskReader]) -> Bool { readers.contains { $0.isHolding } }
-        guard readers.withLock({ isHolding($0) }) || prompt.withLock({ isHolding($0.idle) }) else { return false }
-        return !isTended.exchange(true, ordering: .acquiringAndReleasing)
     }
 
     /// Closes the idle readers. They reference the generation, which would otherwise never be deallocated.
@@ -206,8 +165,8 @@ final class Generation: Sendable {
     }
 }
 
-/// Checks for idle resources at intervals: open read transactions, and logs without writes. One thread serves all
-/// caches of the process and sleeps while there is nothing to check.
+/// Checks for logs without writes at intervals. One thread serves all caches of the process, and sleeps while there is
+/// nothing to check.
 enum IdleMonitor {
     /// Given the time in coarse nanoseconds; returns whether to look again.
     typealias Check = @Sendable (Int64) -> Bool

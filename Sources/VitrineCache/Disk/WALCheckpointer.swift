@@ -56,7 +56,6 @@ final class WALCheckpointer: Sendable {
         try? writer.setLogLimit(bytes: bound)
         // Half of it must be free: a killed process may have left a log to which one batch less than the bound fits.
         if generation.watch.logFileSize > bound / 2 {
-            generation.release()
             // Readers of other processes that do not end: tried again at the next opening, and by the batches.
             writer.setBusyTimeout(milliseconds: Self.openingPatience)
             generation.blocks.synchronize()
@@ -126,7 +125,6 @@ final class WALCheckpointer: Sendable {
     /// Moves the log. If another process is moving it or the disk is full, a later call moves the rest.
     private func move() -> Database.LogCounts? {
         guard generation.watch.check() == .intact else { return nil }
-        generation.release()
         generation.blocks.synchronize()
         return database.withLock { database in
             if database == nil { database = try? Database(path: generation.databasePath) }
@@ -137,7 +135,6 @@ final class WALCheckpointer: Sendable {
     /// Moves the whole log with the writer's connection and lets it begin again. Waits for other moves and for readers,
     /// so it is called between two batches. The part that open readers hold back is moved with the next batch.
     func moveAll(_ writer: Database) {
-        generation.release()
         database.withLock { _ in
             generation.blocks.synchronize()
             _ = try? writer.checkpoint(.restarting)
