@@ -3,6 +3,14 @@ import Testing
 import VitrineCore
 import VitrineDatabase
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 @Suite struct DatabaseTests {
     struct Stop: Error {}
 
@@ -36,6 +44,23 @@ import VitrineDatabase
         #expect(select.bytes(at: 6) == blob)
         #expect(try !select.step())
     }
+
+    #if os(Linux)
+    @Test func aWriteBehindACutLogFailsAndIsNotVisible() throws {
+        let writer = try open(), reader = try open()
+        try writer.execute("CREATE TABLE t(a);INSERT INTO t VALUES(1)")
+        let log = directory.file("a.sqlite-wal")
+        var status = stat()
+        #expect(stat(log, &status) == 0)
+        let size = Int(status.st_size)
+        // In the middle of the last frame, of 24 bytes and a page.
+        #expect(truncate(log, off_t(size - 4000)) == 0)
+        let error = #expect(throws: DatabaseError.self) { try writer.execute("INSERT INTO t VALUES(2)") }
+        #expect(error?.reason == .corrupt)
+        #expect(stat(log, &status) == 0 && Int(status.st_size) == size - 4000)
+        #expect((try? reader.integer("SELECT count(*) FROM t WHERE a=2")) ?? 0 == 0)
+    }
+    #endif
 
     @Test func borrowedBytesAreStoredAndThenForgotten() throws {
         let database = try open()

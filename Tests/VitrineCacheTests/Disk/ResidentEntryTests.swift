@@ -73,6 +73,30 @@ import VitrineCore
         #expect(try Self.resident(path, 300_000) == nil)
     }
 
+    @Test func aMissIsKnownAtOnceUntilAnotherCacheStoresTheKey() async throws {
+        let fixture = try DiskFixture()
+        guard try Self.isSupported(fixture.directory) else { return }
+        let cache = fixture.cache(), other = fixture.cache()
+        try await other.set([7], forKey: "present")
+        try await other.flush()
+        // Another thread opens the connection, and a read that waits looks at the directory again.
+        func excludes(_ key: CacheKey) async throws {
+            try await offPool {
+                try waitUntil("a known miss") { try cache.blocking.info(forKey: key) == nil && cache.excludes(key) }
+            }
+        }
+        for i in 0..<50 {
+            let key = CacheKey("k\(i)")
+            try await excludes(key)
+            try await other.set([1], forKey: key, tags: ["t"])
+            try await other.flush()
+            #expect(!cache.excludes(key) && !cache.excludes("present"))
+            if i % 2 == 0 { await other.remove(key) } else { _ = try await other.removeAll(tag: "t") }
+            try await other.flush()
+            try await excludes(key)
+        }
+    }
+
     @Test(arguments: [0, 100, 5_000, 60_000, 100_000])
     func anEntryIsReadAtOnceAndKeptInMemory(size: Int) async throws {
         let fixture = try CacheFixture<[UInt8]>()
