@@ -64,9 +64,9 @@ package enum PlainText {
     /// The text of bytes in UTF-8, UTF-16 with a byte-order mark, or else Latin-1.
     package static func decoded(_ bytes: [UInt8]) -> String {
         if bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {
-            let isLittle = bytes[0] == 0xFF
-            let units = stride(from: 2, to: bytes.count - 1, by: 2).map {
-                UInt16(bytes[isLittle ? $0 + 1 : $0]) << 8 | UInt16(bytes[isLittle ? $0 : $0 + 1])
+            let (high, low) = bytes[0] == 0xFF ? (1, 0) : (0, 1)
+            let units = stride(from: 2, to: bytes.count - 1, by: 2).map { at -> UInt16 in
+                UInt16(bytes[at + high]) << 8 | UInt16(bytes[at + low])
             }
             return String(decoding: units, as: UTF16.self)
         }

@@ -99,7 +99,8 @@ extension FuzzTargets {
         repair: { bytes in
             guard bytes.count > 12 else { return bytes }
             let hash = StableHash.hash(Array(bytes[12...]))
-            return bytes[..<4] + (0..<8).map { UInt8(truncatingIfNeeded: hash >> UInt64($0 * 8)) } + bytes[12...]
+            let digest = (0..<8).map { UInt8(truncatingIfNeeded: hash >> UInt64($0 * 8)) }
+            return bytes[..<4] + digest + bytes[12...]
         }
     ) { bytes in
         guard let head = PartialHead(bytes: bytes) else { throw FuzzRefusal() }

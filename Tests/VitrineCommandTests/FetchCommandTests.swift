@@ -25,9 +25,9 @@ import Testing
     private static func recordedSize(of part: String) -> Int? {
         let path = part.replacing(".vitrine-part", with: ".vitrine-sums")
         guard let bytes = try? Data(contentsOf: URL(filePath: path)), bytes.count % 8 == 0 else { return nil }
-        return stride(from: 0, to: bytes.count, by: 8).reduce(0) { sum, start in
-            sum + (0..<4).reduce(0) { $0 | Int(bytes[start + $1]) << (8 * $1) }
-        }
+        var sum = 0
+        for (index, byte) in bytes.enumerated() where index % 8 < 4 { sum += Int(byte) << (index % 8 * 8) }
+        return sum
     }
 
     @Test func severalAddressesBecomeFilesOfADirectory() async throws {

@@ -60,7 +60,8 @@ import Testing
         #expect(text.status == 0)
         #expect(text.output == "1 made, 0 in the cache already, 1 without a picture, 0 failed\n")
         let again = try await Tool.run(["precache", "in", "--size", "64", "--json"], in: scratch.url, home: home)
-        #expect(["made", "skipped", "passedOver", "failed"].map { again.objects[0][$0] as? Int } == [0, 1, 1, 0])
+        let counts = ["made", "skipped", "passedOver", "failed"].map { again.objects[0][$0] as? Int }
+        #expect(counts == [0, 1, 1, 0])
     }
 
     /// Damage is a failure also in a directory.

@@ -102,7 +102,8 @@ import Testing
         let root = try await root()
         let subcommands = (root.subcommands ?? []).filter { $0.commandName != "help" }
         let files = try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
-        #expect(files == (["vitrine"] + subcommands.map { "vitrine-\($0.commandName)" }).map { $0 + ".1" }.sorted())
+        let names = ["vitrine"] + subcommands.map { "vitrine-\($0.commandName)" }
+        #expect(files == names.map { $0 + ".1" }.sorted())
         for subcommand in subcommands {
             let path = directory + "/vitrine-\(subcommand.commandName).1"
             let page = try String(contentsOfFile: path, encoding: .utf8)

@@ -147,7 +147,7 @@ import VitrineServer
             let bitonal = try Self.image(try await program.ask("/iiif/3/lake.jpg/full/60,/0/bitonal.png"))
             func levels(_ image: Image) -> Set<[UInt8]> {
                 image.withUnsafeBytes { bytes in
-                    Set(stride(from: 0, to: bytes.count, by: 4).map { [bytes[$0], bytes[$0 + 1], bytes[$0 + 2]] })
+                    Set(stride(from: 0, to: bytes.count, by: 4).map { Array(bytes[$0..<($0 + 3)]) })
                 }
             }
             #expect(levels(gray).allSatisfy { $0[0] == $0[1] && $0[1] == $0[2] } && levels(gray).count > 2)

@@ -81,7 +81,7 @@ package struct CodePointProfile {
 
         /// XYZ of each colour.
         var columns: [SIMD4<Float>] {
-            [red, green, blue].map { SIMD4(Float($0[0]), Float($0[1]), Float($0[2]), 0) }
+            [red, green, blue].map { SIMD4<Float>(SIMD4<Double>($0[0], $0[1], $0[2], 0)) }
         }
 
         static let bt709 = Primaries(

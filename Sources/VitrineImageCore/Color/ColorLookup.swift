@@ -148,9 +148,10 @@ struct ColorLookup: Sendable {
         if !middle.isEmpty { v = SIMD4(middle[0](v[0]), middle[1](v[1]), middle[2](v[2]), 0) }
         if !matrix.isEmpty {
             matrix.withUnsafeBufferPointer { m in
-                v = SIMD4(
-                    m[0] * v[0] + m[1] * v[1] + m[2] * v[2] + m[9], m[3] * v[0] + m[4] * v[1] + m[5] * v[2] + m[10],
-                    m[6] * v[0] + m[7] * v[1] + m[8] * v[2] + m[11], 0)
+                let x = m[0] * v[0] + m[1] * v[1] + m[2] * v[2] + m[9]
+                let y = m[3] * v[0] + m[4] * v[1] + m[5] * v[2] + m[10]
+                let z = m[6] * v[0] + m[7] * v[1] + m[8] * v[2] + m[11]
+                v = SIMD4(x, y, z, 0)
             }
         }
         if !exits.isEmpty {

@@ -181,7 +181,8 @@ package struct ColorProfile: Sendable {
                 sums.withUnsafeBufferPointer { sums in
                     for i in 0..<count {
                         let p = pixels + 4 &* i
-                        let linear = sums[Int(p[0])] + sums[256 &+ Int(p[1])] + sums[512 &+ Int(p[2])]
+                        let (red, green, blue) = (Int(p[0]), Int(p[1]), Int(p[2]))
+                        let linear = sums[red] + sums[256 &+ green] + sums[512 &+ blue]
                         let index = Self.index(linear)
                         p[0] = encoded[Int(index.x)]
                         p[1] = encoded[Int(index.y)]

@@ -56,7 +56,8 @@ enum DisplayLight {
         guard color.x > 0 else { return SIMD4() }
         if color.x > knee {
             let above = (color.x - knee) / (1 - knee)
-            color *= (knee + (1 - knee) * above / (1 + above)) / color.x
+            let lightness = knee + (1 - knee) * above / (1 + above)
+            color *= lightness / color.x
         }
         light = linear(color)
         if isShown(light) { return light.clamped(lowerBound: SIMD4(), upperBound: SIMD4(repeating: 1)) }

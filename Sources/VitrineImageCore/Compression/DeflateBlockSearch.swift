@@ -75,7 +75,8 @@ package struct DeflateBlockSearch {
                 continue
             }
             let (extra, fewest) = symbol == 16 ? (2, 3) : symbol == 17 ? (3, 3) : (7, 11)
-            let repeats = Int(next >> UInt64(length) & (1 << UInt64(extra) - 1)) + fewest
+            let bits = next >> UInt64(length) & (1 << UInt64(extra) - 1)
+            let repeats = Int(bits) + fewest
             place += extra
             guard symbol != 16 || filled > 0, repeats <= literals + distances - filled else { return false }
             let value = symbol == 16 ? lengths[filled - 1] : 0

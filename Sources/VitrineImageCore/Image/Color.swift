@@ -73,18 +73,13 @@ extension Color {
 
     private init?(hexadecimal text: Substring) {
         let digits = text.compactMap { $0.isASCII ? $0.hexDigitValue : nil }
-        guard digits.count == text.count else { return nil }
-        switch digits.count {
-        case 3, 4:
-            let channels = digits.map { UInt8($0 * 17) } + [255]
-            self.init(red: channels[0], green: channels[1], blue: channels[2], alpha: channels[3])
-        case 6, 8:
-            let bytes = stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] * 16 + digits[$0 + 1]) }
-            let channels = bytes + [255]
-            self.init(red: channels[0], green: channels[1], blue: channels[2], alpha: channels[3])
-        default:
-            return nil
-        }
+        guard digits.count == text.count, [3, 4, 6, 8].contains(digits.count) else { return nil }
+        // In the short form, one digit stands for two.
+        let pairs = digits.count <= 4 ? digits.flatMap { [$0, $0] } : digits
+        var channels: [UInt8] = []
+        for i in stride(from: 0, to: pairs.count, by: 2) { channels.append(UInt8(pairs[i] << 4 | pairs[i + 1])) }
+        if channels.count == 3 { channels.append(255) }
+        self.init(red: channels[0], green: channels[1], blue: channels[2], alpha: channels[3])
     }
 
     private init?(function name: Substring, arguments: Substring) {

@@ -40,8 +40,8 @@ package enum ICCDescription {
             guard let chosen, let length = bytes.u32(chosen + 4), let start = bytes.u32(chosen + 8),
                 let slice = bytes.slice(offset + start, min(length, 512) & ~1)
             else { return nil }
-            let units = stride(from: slice.startIndex, to: slice.endIndex, by: 2).map {
-                UInt16(slice[$0]) << 8 | UInt16(slice[$0 + 1])
+            let units = stride(from: slice.startIndex, to: slice.endIndex, by: 2).map { at -> UInt16 in
+                UInt16(slice[at]) << 8 | UInt16(slice[at + 1])
             }
             return tidy(String(decoding: units.prefix { $0 != 0 }, as: UTF16.self))
         default: return nil

@@ -128,9 +128,10 @@ struct AffineSampler {
         @inline(__always)
         private static func mix(_ a: UInt32, _ b: UInt32, _ share: UInt32) -> UInt32 {
             let rest = 256 &- share
-            let even = ((a & 0x00ff_00ff) &* rest &+ (b & 0x00ff_00ff) &* share &+ 0x0080_0080) >> 8 & 0x00ff_00ff
-            let odd = ((a >> 8 & 0x00ff_00ff) &* rest &+ (b >> 8 & 0x00ff_00ff) &* share &+ 0x0080_0080) & 0xff00_ff00
-            return even | odd
+            let mask: UInt32 = 0x00ff_00ff, half: UInt32 = 0x0080_0080
+            let even = (a & mask) &* rest &+ (b & mask) &* share &+ half
+            let odd = (a >> 8 & mask) &* rest &+ (b >> 8 & mask) &* share &+ half
+            return (even >> 8 & mask) | (odd & ~mask)
         }
     }
 }

@@ -98,7 +98,7 @@ package struct PartialHead: Sendable, Hashable {
     package init?(bytes: [UInt8]) {
         guard bytes.count > 12, bytes.starts(with: Self.magic) else { return nil }
         let content = Array(bytes[12...])
-        let hash = (0..<8).reduce(UInt64(0)) { $0 | UInt64(bytes[4 + $1]) << UInt64($1 * 8) }
+        let hash = bytes[4..<12].reversed().reduce(0) { (hash: UInt64, byte) in hash << 8 | UInt64(byte) }
         guard hash == StableHash.hash(content) else { return nil }
         do throws(StoredResponseError) {
             var reader = StoredResponseReader(bytes: content)

@@ -91,8 +91,8 @@ package struct QOIDecoder: ImageDecoding, HeaderReading {
                             run = Int(tag & 63)
                         }
                     }
-                    let slot = Int((p.x &* 3 &+ p.y &* 5 &+ p.z &* 7 &+ p.w &* 11) & 63)
-                    let place = seen.bytes + 4 &* slot
+                    let hash: UInt8 = p.x &* 3 &+ p.y &* 5 &+ p.z &* 7 &+ p.w &* 11
+                    let place = seen.bytes + 4 &* Int(hash & 63)
                     (place[0], place[1], place[2], place[3]) = (p.x, p.y, p.z, p.w)
                 }
                 (to[0], to[1], to[2]) = (p.x, p.y, p.z)

@@ -111,8 +111,8 @@ struct RadianceHeader {
     @inline(__always)
     func light(_ p: UnsafeMutablePointer<UInt8>) -> SIMD4<Float> {
         // The middle of a step, as Radiance itself has it (ray/src/common/color.c, colr_color).
-        let value = SIMD4(Float(p[0]) + 0.5, Float(p[1]) + 0.5, Float(p[2]) + 0.5, 0)
-            * RadianceHeader.scales[Int(p[3])]
+        let steps = SIMD4<Float>(Float(p[0]), Float(p[1]), Float(p[2]), 0)
+        let value = (steps + SIMD4(0.5, 0.5, 0.5, 0)) * RadianceHeader.scales[Int(p[3])]
         guard isXYZ else { return value }
         // ITU-R BT.709 with the white of D65.
         return SIMD4(3.2406, -0.9689, 0.0557, 0) * value.x + SIMD4(-1.5372, 1.8758, -0.2040, 0) * value.y

@@ -48,7 +48,7 @@ import VitrineCore
         try FileManager.default.setAttributes([.modificationDate: old], ofItemAtPath: files + "/ab/01000000000000ab")
         try FileManager.default.setAttributes([.modificationDate: fresh], ofItemAtPath: files + "/ab/02000000000000ab")
         let found = try await cache.verify(removingDamage: false)
-        #expect(found.orphans.map { String($0.suffix(18)) }.count == 3)
+        #expect(found.orphans.count == 3)
         #expect(found.entries == 1 && found.bytes.bytes == 100_000 && found.damaged.isEmpty && !found.isSound)
         _ = try await cache.verify(removingDamage: true)
         #expect(try await cache.verify(removingDamage: false).isSound)

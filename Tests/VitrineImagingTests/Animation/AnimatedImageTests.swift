@@ -84,8 +84,8 @@ struct AnimatedImageTests {
                 for x in 0..<75 {
                     let at = ((frame * 53 + y) * 75 + x) * 4
                     let color = image[x, y]
-                    let difference = zip([color.red, color.green, color.blue, color.alpha], reference[at..<(at + 4)])
-                        .map { abs(Int($0) - Int($1)) }.max() ?? 0
+                    let channels = [color.red, color.green, color.blue, color.alpha]
+                    let difference = zip(channels, reference[at...]).map { abs(Int($0) - Int($1)) }.max() ?? 0
                     if color.alpha > 0 || reference[at + 3] > 0 { worst = max(worst, difference) }
                 }
             }

@@ -447,7 +447,7 @@ import VitrineImaging
     @Test func samplesOfTenBitsKeepSmoothRamps() throws {
         let profile = try #require(CodePointProfile(primaries: 9, transfer: 16).flatMap { ColorProfile($0.bytes) })
         // Luma of 64...940 at the middle of chroma, which is coarser.
-        let luma = (0..<(877 * 4)).map { UInt16(64 + $0 % 877) }
+        let luma = [[UInt16]](repeating: Array(64...940), count: 4).flatMap { $0 }
         let chroma = [UInt16](repeating: 512, count: 439 * 2)
         let plane = try luma.withUnsafeBytes { luma in
             try chroma.withUnsafeBytes { chroma in

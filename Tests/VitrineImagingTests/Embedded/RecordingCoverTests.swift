@@ -11,7 +11,7 @@ import VitrineContainers
         (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * (count - 1 - $0))) }
     }
     private func low(_ value: Int, _ count: Int) -> [UInt8] { number(value, count).reversed() }
-    private func safe(_ value: Int) -> [UInt8] { (0..<4).map { UInt8(value >> (21 - 7 * $0) & 127) } }
+    private func safe(_ value: Int) -> [UInt8] { stride(from: 21, through: 0, by: -7).map { UInt8(value >> $0 & 127) } }
     private func jpeg(_ width: Int) throws -> [UInt8] { try EmbeddedPictureTests.jpeg(width, 20) }
 
     private func cover(_ file: [UInt8], _ kind: RecordingCover.Kind = .front) throws -> RecordingCover? {

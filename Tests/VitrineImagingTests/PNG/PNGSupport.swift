@@ -87,7 +87,7 @@ enum PNGSupport {
     /// A file of unfiltered 8-bit rows.
     static func file(_ width: Int, _ height: Int, type: UInt8, _ pixels: [UInt8], extra: [UInt8] = []) -> [UInt8] {
         let row = pixels.count / height
-        let data = (0..<height).flatMap { [0] + pixels[($0 * row)..<(($0 + 1) * row)] }
+        let data = (0..<height).flatMap { [0] + pixels[($0 * row)...].prefix(row) }
         return signature + header(width, height, type: type) + extra + chunk("IDAT", stored(data)) + chunk("IEND", [])
     }
 }

@@ -174,7 +174,8 @@ struct ProcessorTests {
         #expect(blurred == blurred.reversed())
         // Rounding hides the tails of broad kernels, hence the tolerance.
         let weight = blurred.reduce(0, +)
-        let variance = zip(0..<side, blurred).reduce(0) { $0 + Double(($1.0 - 40) * ($1.0 - 40)) * $1.1 } / weight
+        let squares = zip(-40...40, blurred).map { Double($0 * $0) * $1 }
+        let variance = squares.reduce(0, +) / weight
         #expect(abs(variance.squareRoot() - sigma) < 0.08 * sigma + 0.02)
         #expect(abs(weight - 255) < 12)
     }

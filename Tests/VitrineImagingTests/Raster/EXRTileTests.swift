@@ -17,7 +17,8 @@ import VitrineImaging
         func attribute(_ name: String, _ type: String, _ value: [UInt8]) -> [UInt8] {
             Array("\(name)\0\(type)\0".utf8) + little(value.count) + value
         }
-        let channels = ["B", "G", "R"].flatMap { Array("\($0)\0".utf8) + little(1) + little(0) + little(1) + little(1) }
+        let kind = little(1) + little(0) + little(1) + little(1)
+        let channels = ["B", "G", "R"].flatMap { Array("\($0)\0".utf8) + kind }
         let window = [0, 0, size.width - 1, size.height - 1].flatMap { little($0) }
         var file: [UInt8] = [0x76, 0x2F, 0x31, 0x01, 2, tile == nil ? 0 : 2, 0, 0]
         file += attribute("channels", "chlist", channels + [0]) + attribute("compression", "compression", [0])
@@ -83,7 +84,8 @@ import VitrineImaging
             Array("\(name)\0\(type)\0".utf8) + little(value.count) + value
         }
         let names = ["B", "G", "R"] + (0..<125).map { "c\($0 + 100)" }
-        let channels = names.flatMap { Array("\($0)\0".utf8) + little(2) + little(0) + little(1) + little(1) }
+        let kind = little(2) + little(0) + little(1) + little(1)
+        let channels = names.flatMap { Array("\($0)\0".utf8) + kind }
         for (compression, width, isTooLarge) in [(3, 30_000, true), (4, 30_000, true), (3, 300, false)] {
             var file: [UInt8] = [0x76, 0x2F, 0x31, 0x01, 2, 0, 0, 0]
             file += attribute("channels", "chlist", channels + [0])

@@ -155,7 +155,7 @@ import VitrineImaging
         var pixels = flat.pixels
         for i in 8..<11 { pixels.replaceSubrange((4 * i)..<(4 * i + 4), with: [9, 8, 7, 255]) }
         func literal(_ range: Range<Int>) -> [UInt8] {
-            [UInt8(range.count - 1)] + range.flatMap { [pixels[4 * $0 + 2], pixels[4 * $0 + 1], pixels[4 * $0]] }
+            range.reduce(into: [UInt8(range.count - 1)]) { $0 += pixels[(4 * $1)...].prefix(3).reversed() }
         }
         let packed = literal(0..<8) + [0x82, 7, 8, 9] + literal(11..<30)
         #expect(try decode(flat.tga(type: 10, depth: 24, descriptor: 0x20, data: packed), .tga) == pixels)

@@ -28,7 +28,8 @@ struct RasterPicture {
     /// The picture with the rows in the other order.
     var flipped: RasterPicture {
         var other = self
-        other.pixels = (0..<height).reversed().flatMap { pixels[(4 * width * $0)..<(4 * width * ($0 + 1))] }
+        let stride = 4 * width
+        other.pixels = (0..<height).reversed().flatMap { pixels[($0 * stride)...].prefix(stride) }
         return other
     }
 

@@ -12,11 +12,13 @@ import VitrinePipeline
     private func tagged(_ pictures: [(kind: UInt8, name: String)]) throws -> [UInt8] {
         var body: [UInt8] = []
         for (kind, name) in pictures {
-            let content = [0] + Array("image/jpeg\0".utf8) + [kind, 0] + (try Samples.bytes(name))
+            var content = Array("\0image/jpeg\0".utf8)
+            content += [kind, 0]
+            content += try Samples.bytes(name)
             let size = (0..<4).map { UInt8(truncatingIfNeeded: content.count >> (24 - 8 * $0)) }
             body += Array("APIC".utf8) + size + [0, 0] + content
         }
-        let size = (0..<4).map { UInt8(body.count >> (21 - 7 * $0) & 127) }
+        let size = [21, 14, 7, 0].map { UInt8(body.count >> $0 & 127) }
         return Array("ID3".utf8) + [3, 0, 0] + size + body + [UInt8](repeating: 0, count: 400)
     }
 

@@ -71,7 +71,7 @@ package struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
 
     package var description: String {
         if isUnix { return "unix" }
-        if isIPv4 { return (0..<4).map { String(low >> (24 - 8 * UInt64($0)) & 0xFF) }.joined(separator: ".") }
+        if isIPv4 { return [24, 16, 8, 0].map { String(low >> $0 & 0xFF) }.joined(separator: ".") }
         var six = (high.bigEndian, low.bigEndian)
         return withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
             guard let text = inet_ntop(AF_INET6, &six, buffer.baseAddress, socklen_t(buffer.count)) else { return "" }

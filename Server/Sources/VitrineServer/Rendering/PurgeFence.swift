@@ -25,10 +25,10 @@ enum PurgeTag {
 
     /// The tags that a response names: `Surrogate-Key` with spaces and `Cache-Tag` with commas between them.
     static func named(in headers: HTTPHeaders) -> [String] {
-        let words = headers.all("Surrogate-Key").flatMap { $0.split(separator: " ").map(String.init) }
-            + headers.all("Cache-Tag").flatMap {
-                $0.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
-            }
+        var words = headers.all("Surrogate-Key").flatMap { $0.split(separator: " ").map(String.init) }
+        words += headers.all("Cache-Tag").flatMap {
+            $0.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+        }
         var tags: [String] = []
         for word in words where !word.isEmpty && tags.count < named {
             let tag = named(word)
