@@ -222,6 +222,11 @@ let package = Package(
         .executableTarget(
             name: "VitrineText", dependencies: ["VitrineImaging", "VitrineHelperProtocol", "CVitrineText"],
             swiftSettings: swift),
+        // For `swift build --target VitrinePrograms`, which builds the command and its helpers, and nothing else, at once.
+        .target(
+            name: "VitrinePrograms",
+            dependencies: ["VitrineCommand", "VitrineAgent", "VitrineWorker", "VitrinePDF", "VitrineVideo", "VitrineText"],
+            swiftSettings: swift),
 
         // Thin C shims: plain types in their headers, all varargs and longjmp inside.
         .target(
