@@ -152,13 +152,12 @@ struct ThumbnailCommand: AsyncParsableCommand {
         let job = try ThumbnailJob(self, service, files: files)
         var targets = plan.targets.makeIterator()
         let work = items.map { item in ((try? item.get()).flatMap { _ in targets.next() } ?? [], item) }
-        let ahead = FileReadAhead(items.map { (try? $0.get())?.path })
         var failures = 0
         let bar = ProgressBar(total: work.count, isQuiet: progress.quiet)
         let width = Batch.width(pixels: geometry.boxes.map(\.pixels).max() ?? 0)
         // Another picture is decoded while one goes from a helper or decoder to the encoder.
         if width > ProcessorCount.active { service.concurrency += 1 }
-        await Batch.run(work, width: width, progress: bar, name: { $0.1.name }, begin: ahead.begin) { _, work in
+        await Batch.run(work, width: width, progress: bar, name: { $0.1.name }) { _, work in
             switch work.1 {
             case .success(let item): await job.run(item, work.0)
             case .failure(let failure): [ThumbnailReport(failure)]

@@ -43,13 +43,11 @@ enum Batch {
     ///   - width: How many run at a time. Default: as for small results.
     ///   - progress: Shows the number of finished inputs; nil for none.
     ///   - name: The name of an input in the progress bar.
-    ///   - begin: Called with the number of each input before its work begins, in their order.
     static func run<Input: Sendable, Result: Sendable>(
         _ inputs: [Input],
         width: Int = width(pixels: 0),
         progress: ProgressBar?,
         name: @escaping @Sendable (Input) -> String,
-        begin: (Int) -> Void = { _ in },
         work: @escaping @Sendable (Int, Input) async -> Result,
         report: (Result) -> Void
     ) async {
@@ -62,7 +60,6 @@ enum Batch {
                 let index = next
                 next += 1
                 progress?.begin(index, name(inputs[index]))
-                begin(index)
                 group.addTask { (index, await work(index, inputs[index])) }
             }
             for _ in 0..<width { start() }
