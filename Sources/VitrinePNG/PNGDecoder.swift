@@ -1,12 +1,11 @@
 import VitrineCore
 import VitrineImageCore
 
-/// Decodes PNG and animated PNG, in pure Swift, in the memory of a few rows and the result. A large image is inflated
-/// on two threads if a processor is idle, in up to 12 MB more.
+/// Decodes PNG and animated PNG, in pure Swift, in the memory of a few rows and the result.
 ///
 /// When the result is to be smaller than half the image, rows are averaged over square blocks as they are inflated,
-/// so that a 200-pixel thumbnail of any image needs less than 4 MB on one thread. All colour types, depths, transparency chunks and
-/// Adam7 are read. Alpha is straight at full size and premultiplied in a reduced image.
+/// so that a 200-pixel thumbnail of any image needs less than 4 MB. All colour types, depths, transparency chunks and Adam7
+/// are read. Alpha is straight at full size and premultiplied in a reduced image.
 ///
 /// Samples are in the colour space of cICP, or else in ``ImageInfo/colorProfile``. Without them, a gAMA chunk that
 /// differs clearly from sRGB is corrected for; cHRM without a profile is not.
@@ -21,25 +20,7 @@ package struct PNGDecoder: ImageDecoding {
     /// The most bytes of a result, for any limits.
     private static let maximumResultBytes = 1 << 34
 
-    /// The fewest bytes of samples that are worth a thread, by default: about ten milliseconds of work.
-    package static let minimumStageBytes = 4 << 20
-    /// How far ahead of the other thread the calling thread inflates, by default, in bytes of the file: far enough that
-    /// the beginning of a part, which is inflated twice, is a twentieth of the work.
-    package static let leadBytes = 4 << 20
-    private let cores: IdleCores
-    private let minimumStageBytes: Int
-    private let leadBytes: Int
-
-    /// - Parameters:
-    ///   - cores: The processors that a decode may use beside the calling thread: one of them inflates.
-    ///   - minimumStageBytes: The fewest bytes of samples that are worth a thread.
-    ///   - leadBytes: How far ahead of that thread the calling thread inflates, in bytes of the file.
-    package init(
-        cores: IdleCores = .shared, minimumStageBytes: Int = PNGDecoder.minimumStageBytes,
-        leadBytes: Int = PNGDecoder.leadBytes
-    ) {
-        (self.cores, self.minimumStageBytes, self.leadBytes) = (cores, minimumStageBytes, leadBytes)
-    }
+    package init() {}
 
     package var formats: Set<ImageFormat> { [.png] }
     package var needsIsolation: Bool { false }
@@ -66,10 +47,6 @@ package struct PNGDecoder: ImageDecoding {
         var decoder = PNGImageDecoder(
             source: source, file: file, allowPartial: request.allowPartial, cancellation: request.cancellation)
         let header = file.header
-        let bytes = header.rowBytes(width: header.width).multipliedReportingOverflow(by: header.height)
-        if bytes.overflow || bytes.partialValue >= minimumStageBytes {
-            (decoder.cores, decoder.leadBytes) = (cores, leadBytes)
-        }
         if header.depth == 16, !file.hasTransparency {
             decoder.colors = request.info.samplesProfile.flatMap { ColorProfile($0) }?.highRange
         }
@@ -160,12 +137,8 @@ struct PNGImageDecoder {
     let file: PNGFile
     let allowPartial: Bool
     let cancellation: CancellationToken
-    /// The processors one of which may inflate; nil to use the calling thread alone.
-    var cores: IdleCores?
     /// How samples of 16 bits are shown in sRGB, of pictures of high dynamic range; nil to cut them to bytes.
     var colors: HighRangeColors?
-    /// See ``PNGDecoder/leadBytes``.
-    var leadBytes = PNGDecoder.leadBytes
 
     /// Decodes the image whose data starts with `data`.
     ///
@@ -179,14 +152,7 @@ struct PNGImageDecoder {
         _ data: PNGChunk, width: Int, height: Int, factor: Int, passes: Int = 7, rows: Range<Int>? = nil
     ) throws(ImageError) -> Result {
         let rows = rows ?? 0..<height
-        let claimed = cores?.claim(1) ?? 0
-        let stage = claimed > 0 ? PNGInflateStage(PNGDataSource(source, first: data), leadBytes: leadBytes) : nil
-        defer {
-            stage?.stop()
-            cores?.release(claimed)
-        }
-        if let stage { cores?.run(stage.run) }
-        var reader = PNGRowReader(PNGDataSource(source, first: data), file.header, width: width, stage: stage)
+        var reader = PNGRowReader(PNGDataSource(source, first: data), file.header, width: width)
         var sampler = PNGSampler(file, width: width, premultiplies: factor > 1, colors: colors)
         let isScattered = file.header.isInterlaced
         let channels = sampler.channels

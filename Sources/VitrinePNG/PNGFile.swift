@@ -336,27 +336,6 @@ struct PNGDataSource: InflaterSource {
         return filled
     }
 
-    /// Passes over bytes, reading the headers of chunks alone.
-    ///
-    /// - Parameter chunks: The most chunks to pass over.
-    /// - Returns: Whether the stream is that long and the chunks are that few.
-    mutating func skip(_ count: Int, chunks: Int) throws(ImageError) -> Bool {
-        var count = count, chunks = chunks
-        let memory = ScratchMemory(byteCount: 16)
-        let gapBytes = UnsafeMutableRawBufferPointer(rebasing: memory.bytes[..<gap])
-        while !hasEnded {
-            let n = min(left, count)
-            position += n
-            left -= n
-            count -= n
-            if count == 0 { return true }
-            chunks -= 1
-            guard chunks >= 0, try source.read(into: gapBytes, at: position) == gap else { return false }
-            startChunk(UnsafeRawBufferPointer(gapBytes))
-        }
-        return false
-    }
-
     private mutating func startChunk(_ gapBytes: UnsafeRawBufferPointer) {
         let length = UInt32(bigEndian: gapBytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
         let next = UInt32(bigEndian: gapBytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))

@@ -2,9 +2,7 @@ import VitrineImageCore
 
 /// Rows of one PNG image, inflated and with their filters undone, in the order of the stream.
 struct PNGRowReader: ~Copyable {
-    /// nil if another thread inflates.
-    private var inflater: Inflater<PNGDataSource>?
-    private let stage: PNGInflateStage?
+    private var inflater: Inflater<PNGDataSource>
     private let header: PNGHeader
     private let scratch: ScratchMemory
     private let capacity: Int
@@ -16,11 +14,8 @@ struct PNGRowReader: ~Copyable {
     private var rowBytes = 0
 
     /// A reader for rows of at most `width` pixels.
-    ///
-    /// - Parameter stage: The stage that inflates `source` on another thread; nil to inflate here.
-    init(_ source: consuming PNGDataSource, _ header: PNGHeader, width: Int, stage: PNGInflateStage? = nil) {
-        inflater = stage == nil ? Inflater(source) : nil
-        self.stage = stage
+    init(_ source: consuming PNGDataSource, _ header: PNGHeader, width: Int) {
+        inflater = Inflater(source)
         self.header = header
         capacity = header.rowBytes(width: width) + 1 + 2 * PNGFilter.padding
         scratch = ScratchMemory(byteCount: 3 * capacity)
@@ -31,13 +26,7 @@ struct PNGRowReader: ~Copyable {
     }
 
     /// Whether the data ended because the file did.
-    var isTruncated: Bool {
-        if let stage { return stage.isTruncated }
-        switch inflater {
-        case .some(let inflater): return inflater.source.isTruncated
-        case .none: return false
-        }
-    }
+    var isTruncated: Bool { inflater.source.isTruncated }
 
     /// Begins an image, or a pass of one, with rows of `width` pixels.
     mutating func begin(width: Int) {
@@ -61,13 +50,7 @@ struct PNGRowReader: ~Copyable {
 
     /// Reads the end of the stream, behind the last row, where its checksum is. Data behind the last row is ignored.
     mutating func finish() throws(InflateError) {
-        if piece.isEmpty { piece = try nextPiece() }
-    }
-
-    private mutating func nextPiece() throws(InflateError) -> UnsafeRawBufferPointer {
-        if let stage { return try stage.next() }
-        guard let piece = try inflater?.next() else { return UnsafeRawBufferPointer(start: nil, count: 0) }
-        return piece
+        if piece.isEmpty { piece = try inflater.next() }
     }
 
     private mutating func filteredRow() throws(InflateError) -> UnsafeRawPointer {
@@ -79,7 +62,7 @@ struct PNGRowReader: ~Copyable {
         var filled = 0
         while filled < count {
             if piece.isEmpty {
-                piece = try nextPiece()
+                piece = try inflater.next()
                 guard !piece.isEmpty else { throw .invalid("the image data ends before the last row") }
             }
             let n = min(count - filled, piece.count)

@@ -37,7 +37,7 @@ extension FuzzTargets {
                 "decode-png", .png, PNGDecoder(), generate: FuzzGenerators.png, repair: Seeds.withChecksums),
             decoding("decode-gif", .gif, GIFDecoder()), decoding("decode-bmp", .bmp, BMPDecoder()),
             decoding("decode-ico", .ico, ICODecoder(pictures: Codecs([.png]))), arrivingJPEG, arrivingPicture, pictures,
-            embeddedPreviews, jpegRows, jpegPieces, pngStage, frames(.gif),
+            embeddedPreviews, jpegRows, jpegPieces, frames(.gif),
             frames(.png, repair: Seeds.withChecksums), frames(.webp), frameTimes,
         ]
         targets += ImageFormat.raster.flatMap { format in
@@ -110,26 +110,6 @@ extension FuzzTargets {
             let expected = Result { try alone.decode(source, request) }
             let found = Result { try together.decode(source, request) }
             precondition(samples(found) == samples(expected), "several threads give other samples")
-            return samples(try found.get())
-        }
-    }()
-
-    /// A PNG image on two threads, which is that on one.
-    private static let pngStage: FuzzTarget = {
-        let alone = PNGDecoder(cores: IdleCores(count: 1))
-        let together = PNGDecoder(cores: IdleCores(count: 2), minimumStageBytes: 0, leadBytes: 1 << 10)
-        return FuzzTarget(
-            "png-stage", seeds: { Seeds.pictures(.png, 40, upTo: 9 << 10) }, generate: FuzzGenerators.png,
-            repair: Seeds.withChecksums, pixels: limits.maximumPixels
-        ) { [limits] bytes -> [[UInt8]] in
-            let source = ByteSource(bytes: bytes, name: "stage")
-            let info = try ImageInfo(reading: source, limits: limits)
-            try limits.check(info, source: source)
-            let request = DecodeRequest(
-                info: info, target: nil, allowPartial: bytes.count & 2 != 0, limits: limits)
-            let expected = Result { try alone.decode(source, request) }
-            let found = Result { try together.decode(source, request) }
-            precondition(samples(found) == samples(expected), "two threads give other samples")
             return samples(try found.get())
         }
     }()

@@ -27,8 +27,8 @@ package struct Inflater<Source: InflaterSource>: ~Copyable {
     static var distanceBits: Int { 9 }
     /// Bytes the inner loop may read behind the end of the input, or write behind its limit (three refills; four
     /// entries of four bytes, a match of 258 and the rest of a 16-byte copy).
-    package static var slack: Int { 320 }
-    package static var history: Int { 32_768 }
+    static var slack: Int { 320 }
+    static var history: Int { 32_768 }
 
     /// The source of compressed bytes.
     package var source: Source
@@ -53,16 +53,9 @@ package struct Inflater<Source: InflaterSource>: ~Copyable {
     var inputEnd: UnsafeMutablePointer<UInt8>
     var inputHasEnded = false
     var out: UnsafeMutablePointer<UInt8>
-    /// Of the bytes so far; nil while those in front of where it was resumed are not known.
-    private var adler: Adler32? = Adler32()
+    /// Of the bytes so far.
+    private var adler = Adler32()
     private var pending: InflateError?
-    /// Where the source begins in the stream, in bits, and how many bytes of it were read before those in ``input``.
-    private var origin = 0
-    private var dropped = 0
-    /// Bits of the first byte that come before it begins; nil at the beginning of the stream.
-    private var skippedBits: Int?
-    /// Stops in front of the block that begins here, as ``position`` counts.
-    package var stop: Int?
 
     /// Makes a decoder; nothing is read yet.
     ///
@@ -109,60 +102,10 @@ package struct Inflater<Source: InflaterSource>: ~Copyable {
         self.inputCapacity = inputCapacity
     }
 
-    /// Makes a decoder that begins inside a zlib stream, in front of a block.
-    ///
-    /// It goes on to the end of the blocks, but not to the checksum before ``resume(behind:_:)``.
-    ///
-    /// - Parameters:
-    ///   - source: The bytes from the one on that has the first bit of the block.
-    ///   - position: Where the block begins in the stream, in bits.
-    ///   - history: The bytes that are to be in the place of the 32 KiB in front of it.
-    package init(
-        _ source: consuming Source, chunk: Int, inputCapacity: Int, position: Int, history: (_ place: Int) -> UInt8
-    ) {
-        self.init(source, chunk: chunk, inputCapacity: inputCapacity)
-        origin = position & ~7
-        skippedBits = position & 7
-        adler = nil
-        for place in 0..<Self.history { window[place] = history(place) }
-        out = window + Self.history
-    }
-
-    /// How many bits of the stream are decoded.
-    package var position: Int { origin + (dropped + (inputNext - input)) * 8 - bitCount }
-
-    /// Whether it has come to ``stop``.
-    package var isAtStop: Bool { stop == position && state == .blockHeader && !isFinalBlock }
-
-    /// The 32 KiB in front of the next byte, and the checksum of all bytes so far; nil if there are fewer bytes.
-    package var past: (bytes: UnsafeRawBufferPointer, adler: Adler32)? {
-        guard out - window >= Self.history, let adler else { return nil }
-        return (UnsafeRawBufferPointer(start: out - Self.history, count: Self.history), adler)
-    }
-
-    /// Puts the right bytes in the place of the 32 KiB before the next one, when they are known.
-    ///
-    /// - Parameters:
-    ///   - pieces: The last bytes, at least 32 KiB together.
-    ///   - adler: The checksum of all bytes so far.
-    package mutating func resume(behind pieces: [UnsafeRawBufferPointer], _ adler: Adler32) {
-        var end = Self.history
-        for piece in pieces.reversed() where end > 0 {
-            let part = piece.suffix(end)
-            end -= part.count
-            UnsafeMutableRawBufferPointer(start: out - Self.history + end, count: part.count)
-                .copyMemory(from: UnsafeRawBufferPointer(rebasing: part))
-        }
-        self.adler = adler
-    }
-
-    /// Whether the whole stream has been decoded and its checksum was right.
-    package var isFinished: Bool { state == .finished }
-
     /// Decodes the next bytes.
     ///
-    /// - Returns: Bytes that stay valid until the next call; none at the end of the stream and at ``stop``. 64 bytes
-    ///   behind them may be read, with any content.
+    /// - Returns: Bytes that stay valid until the next call; none at the end of the stream. 64 bytes behind them
+    ///   may be read, with any content.
     /// - Throws: ``InflateError``, after everything before the fault has been returned. Calling again throws again.
     package mutating func next() throws(InflateError) -> UnsafeRawBufferPointer {
         if let pending { throw pending }
@@ -174,31 +117,29 @@ package struct Inflater<Source: InflaterSource>: ~Copyable {
         let start = out
         let limit = window + (Self.history + chunk)
         do throws(InflateError) {
-            while out < limit && state != .finished && !isHeld { try step(limit, start) }
+            while out < limit && state != .finished { try step(limit, start) }
         } catch {
             pending = error
         }
         let piece = UnsafeRawBufferPointer(start: start, count: out - start)
         if piece.isEmpty, let pending { throw pending }
-        if state != .finished && wrapper == .zlib { adler?.update(piece) }
+        if state != .finished && wrapper == .zlib { adler.update(piece) }
         return piece
     }
-
-    private var isHeld: Bool { isAtStop || (state == .trailer && adler == nil) }
 
     private mutating func step(_ limit: UnsafeMutablePointer<UInt8>, _ start: UnsafeMutablePointer<UInt8>)
         throws(InflateError)
     {
         switch state {
         case .start:
-            if let skippedBits { _ = try take(skippedBits) } else if wrapper == .zlib { try readZlibHeader() }
+            if wrapper == .zlib { try readZlibHeader() }
             state = .blockHeader
         case .blockHeader: try readBlockHeader()
         case .stored: try copyStored(limit)
         case .codes: try decodeCodes(limit)
         case .trailer:
             if wrapper == .zlib {
-                adler?.update(UnsafeRawBufferPointer(start: start, count: out - start))
+                adler.update(UnsafeRawBufferPointer(start: start, count: out - start))
                 try checkTrailer()
             }
             state = .finished
@@ -219,7 +160,7 @@ package struct Inflater<Source: InflaterSource>: ~Copyable {
         bits >>= UInt64(bitCount & 7)
         bitCount &= ~7
         let stored = UInt32(try take(16)) | UInt32(try take(16)) << 16
-        guard stored.byteSwapped == adler?.value else { throw .invalid("checksum is wrong") }
+        guard stored.byteSwapped == adler.value else { throw .invalid("checksum is wrong") }
     }
 }
 
@@ -288,7 +229,6 @@ extension Inflater {
         guard !inputHasEnded else { return }
         let unread = inputEnd - inputNext
         if unread > 0 && inputNext > input { input.update(from: inputNext, count: unread) }
-        dropped += inputNext - input
         inputNext = input
         inputEnd = input + unread
         let room = UnsafeMutableRawBufferPointer(start: inputEnd, count: inputCapacity - unread)

@@ -50,17 +50,6 @@ enum PNGSupport {
         return big(payload.count) + body + big(Int(CRC32.checksum(body)))
     }
 
-    /// What the IDAT chunks of a file hold together.
-    static func data(of file: [UInt8]) -> [UInt8] {
-        var (data, at): ([UInt8], Int) = ([], 8)
-        while at + 12 <= file.count {
-            let count = file[at..<(at + 4)].reduce(0) { $0 << 8 | Int($1) }
-            if file[(at + 4)...].starts(with: "IDAT".utf8) { data += file[(at + 8)..<(at + 8 + count)] }
-            at += count + 12
-        }
-        return data
-    }
-
     static func big(_ value: Int) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - $0 * 8)) } }
 
     static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
