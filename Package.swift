@@ -144,8 +144,8 @@ let package = Package(
         .target(
             name: "VitrinePipeline",
             dependencies: [
-                "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineContainers", "VitrinePNG", "VitrineNetwork",
-                "VitrineHelperProtocol", "CVitrineSandbox",
+                "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrineHelperProtocol",
+                "CVitrineSandbox",
             ],
             swiftSettings: swift),
         .target(
@@ -192,8 +192,8 @@ let package = Package(
             name: "VitrineCommand",
             dependencies: [
                 "VitrineCore", "VitrineCache", "VitrineDatabase", "VitrineImaging", "VitrineModels", "VitrineNetwork",
-                "VitrineDownloads", "VitrinePipeline", "VitrineStores", "VitrineWebPages", "VitrineContainers", "VitrineSVG",
-                "VitrinePixels", "CVitrineSandbox",
+                "VitrineDownloads", "VitrinePipeline", "VitrineStores", "VitrineWebPages", "VitrinePixels",
+                "CVitrineSandbox",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],

@@ -19,6 +19,7 @@ extension Codec {
             let isClean = try reader.count == 2 ? true : reader.u8(at: 2) == 0xFF
             return isClean || JPEGPicture.beginsPicture(reader) ? .jpeg : nil
         }
+        codec.arrivalDecoder = ProgressiveJPEGScanner.self
         #if SystemCodecs
         codec.library = { LibraryVersion("libjpeg-turbo", version: String(cString: cjpeg_version())) }
         #endif

@@ -120,7 +120,7 @@ public struct JPEGRowIndex: Sendable {
     }
 
     /// nil for bytes that are no index.
-    package init?(bytes: [UInt8]) {
+    public init?(bytes: [UInt8]) {
         var wire = WireReader(bytes)
         let size = PixelSize(width: wire.int(), height: wire.int())
         let (rowHeight, rowCount, start, end, count) = (wire.int(), wire.int(), wire.int(), wire.int(), wire.int())

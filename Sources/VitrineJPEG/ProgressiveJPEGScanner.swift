@@ -19,7 +19,7 @@ import VitrineImageCore
 /// arrived there are no more: the whole file is for the ordinary decoders.
 ///
 /// Damage does not throw here. It ends the previews; the ordinary decoder throws the error.
-package struct ProgressiveJPEGScanner: Sendable {
+package struct ProgressiveJPEGScanner: ArrivalDecoding {
     /// How much more of the height makes a new image of a file that is not progressive.
     package static let minimumGrowth = 0.1
     /// Finer images given of one progressive file. Each decodes all scans so far, so a file of hundreds would take

@@ -14,6 +14,7 @@ extension Codec {
         var codec = Codec(.png, header: PNGHeaderReader.self, decoders: [PNGDecoder()], encoders: encoders) { reader in
             reader.matches("PNG\r\n\u{1A}\n", at: 1) && (try? reader.u8(at: 0)) == 0x89 ? .png : nil
         }
+        codec.texts = PNGText.self
         #if SystemCodecs
         codec.library = { LibraryVersion("libpng", version: String(cString: cpng_version())) }
         #endif

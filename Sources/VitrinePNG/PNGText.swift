@@ -4,7 +4,7 @@ import VitrineImageCore
 ///
 /// Source: PNG specification, third edition, §11.3.3. Texts are written as tEXt, which every reader knows and
 /// which holds Latin-1 only. Uncompressed tEXt and iTXt chunks are read, anywhere in the file.
-package enum PNGText {
+package enum PNGText: TextStoring {
     /// Texts longer than this are passed over.
     private static let maximumCount = 64 << 10
     /// Chunks looked at, as a bound on the work for hostile files.

@@ -58,7 +58,7 @@ enum SVGFile {
 }
 
 /// An SVG document as it is drawn: not compressed, without references to other files, of a size that renderers accept.
-package struct SVGDrawing: Sendable {
+package struct SVGDrawing: CheckedDrawing {
     /// The document.
     package let bytes: [UInt8]
     /// The references that were left out, each kind once, such as "a reference to another file".

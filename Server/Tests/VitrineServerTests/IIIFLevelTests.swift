@@ -140,7 +140,7 @@ import VitrineServer
         let whole = try ImageDecoder().decode(.bytes(bytes))
         let size = PixelSize(width: (whole.width + factor - 1) / factor, height: (whole.height + factor - 1) / factor)
         let survey = try await ImageDecoder(isolation: isolation).survey(.bytes(bytes), at: size)
-        let (image, index) = (survey.image, try #require(survey.index))
+        let (image, index) = (survey.image, try #require(survey.rowIndex.flatMap { JPEGRowIndex(bytes: $0) }))
         #expect(index.size == whole.size && image.size == size)
         let means = try Self.means(of: whole, factor)
         // The last column and row of the file may be a part of a mean.
@@ -179,7 +179,7 @@ import VitrineServer
     func surveysOfOtherFilesHaveNoIndex(name: String, isolation: Isolation) async throws {
         let decoder = ImageDecoder(isolation: isolation)
         let survey = try await decoder.survey(.bytes(try Self.bytes(name)), at: PixelSize(width: 40, height: 30))
-        #expect(survey.index == nil && survey.image.size == PixelSize(width: 40, height: 30))
+        #expect(survey.rowIndex == nil && survey.image.size == PixelSize(width: 40, height: 30))
         await #expect(throws: ImageError.self) { try await decoder.survey(.bytes([1, 2, 3]), at: PixelSize(1)) }
         let cut = Array(try Self.bytes("lake.jpg").prefix(20_000))
         await #expect(throws: ImageError.self) {

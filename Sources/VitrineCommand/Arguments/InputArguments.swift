@@ -3,7 +3,6 @@ import VitrineCore
 import VitrineImaging
 import VitrineNetwork
 import VitrinePipeline
-import VitrineContainers
 
 /// Page numbers, counted from 1: `3`, `1-9`, `2,5-7`, `4-`.
 struct PagesArgument: ExpressibleByArgument {

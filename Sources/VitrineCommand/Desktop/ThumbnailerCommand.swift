@@ -132,13 +132,13 @@ private struct ThumbnailerEntry: Sendable {
     ]
 
     private static let films =
-        FileKind.Media.allCases.filter { !$0.isAudio }.map(\.rawValue) + [
+        MediaFormat.allCases.filter { !$0.isAudio }.map(\.rawValue) + [
             "video/3gpp", "video/3gpp2", "video/x-m4v", "video/vnd.avi", "video/x-ms-wmv", "video/x-ogm+ogg",
             "video/x-theora+ogg",
         ]
 
     private static let recordings =
-        FileKind.Media.allCases.filter(\.isAudio).map(\.rawValue) + [
+        MediaFormat.allCases.filter(\.isAudio).map(\.rawValue) + [
             "audio/x-m4b", "audio/x-vorbis+ogg", "audio/x-opus+ogg", "audio/x-flac+ogg", "audio/x-speex+ogg",
             "audio/vnd.wave", "audio/x-aifc",
         ]

@@ -148,7 +148,7 @@ struct ContactSheetCommand: AsyncParsableCommand {
     }
 }
 
-extension FileKind.Media {
+extension MediaFormat {
     /// The short name for people.
     fileprivate var shortName: String {
         switch self {

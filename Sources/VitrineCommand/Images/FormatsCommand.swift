@@ -103,7 +103,7 @@ private struct FormatReport: Encodable {
                     readers: [Reader(method: "library", library: "poppler", process: "vitrine-pdf")],
                     isInstalled: isInstalled)
             ]
-            + FileKind.Media.allCases.map(media)
+            + MediaFormat.allCases.map(media)
             + [
                 FormatReport(
                     "font", mediaTypes: ["font/ttf", "font/otf", "font/collection", "font/woff", "font/woff2"],
@@ -160,7 +160,7 @@ private struct FormatReport: Encodable {
         .icns: "OpenJPEG",
     ]
 
-    private static func media(_ media: FileKind.Media) -> FormatReport {
+    private static func media(_ media: MediaFormat) -> FormatReport {
         var name = media.rawValue.split(separator: "/").last.map(String.init) ?? media.rawValue
         if name.hasPrefix("x-") { name.removeFirst(2) }
         let cover = Reader(method: "embedded picture", process: "vitrine")

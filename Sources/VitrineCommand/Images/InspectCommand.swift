@@ -2,7 +2,6 @@ import ArgumentParser
 import VitrineCore
 import VitrineImaging
 import VitrinePipeline
-import VitrineSVG
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -74,7 +73,9 @@ private struct InspectReport: Sendable, Encodable {
             case .text?: drawn = "text"
             case .image?, nil:
                 info = try ImageInfo(of: input, limits: CommandLimits.current)
-                if info?.format == .svg { notes = Self.notes(of: input) }
+                if let format = info?.format, let drawing = Codecs.standard[format]?.drawing {
+                    notes = Self.notes(of: input, drawing)
+                }
             }
         } catch {
             self.error = Diagnostics.describe(error).reason
@@ -82,9 +83,9 @@ private struct InspectReport: Sendable, Encodable {
     }
 
     /// The parts that are left out when a drawing is drawn, or the reason why it is not drawn.
-    private static func notes(of drawing: ImageInput) -> [String] {
+    private static func notes(of input: ImageInput, _ drawing: any CheckedDrawing.Type) -> [String] {
         do throws(ImageError) {
-            let leftOut = try SVGDrawing(ByteSource(drawing), CommandLimits.current).leftOut
+            let leftOut = try drawing.init(ByteSource(input), CommandLimits.current).leftOut
             return leftOut.isEmpty ? [] : ["drawn without " + leftOut.joined(separator: ", ")]
         } catch {
             return ["not drawn: \(error.reason)"]

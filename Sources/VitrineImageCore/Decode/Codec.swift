@@ -12,12 +12,20 @@ package struct Codec: Sendable {
     package let header: (any HeaderReading.Type)?
     /// Finds the pictures in a file of such a format.
     package let locator: (any PictureLocating.Type)?
+    /// Reads recordings and films, whose formats are none of ``formats``.
+    package let media: (any MediaReading.Type)?
     /// In the order in which they are asked. Empty where only `vitrine-worker` decodes.
     package var decoders: [any ImageDecoding]
     /// Of two for one format, the first is used.
     package let encoders: [any ImageEncoding]
+    /// Decodes a file while its bytes arrive; nil if the codec decodes whole files only.
+    package var arrivalDecoder: (any ArrivalDecoding.Type)?
     /// Begins the file of an animation; nil if the codec writes none.
     package var animationWriter: (@Sendable (AnimationParameters) throws(ImageError) -> any AnimationWriting)?
+    /// Reads and writes texts in a file; nil for formats without texts.
+    package var texts: (any TextStoring.Type)?
+    /// Makes a drawing safe to draw; nil for formats that refer to no other files.
+    package var drawing: (any CheckedDrawing.Type)?
     /// The library that it uses, loaded if it is loaded when first needed; nil for none.
     package var library: (@Sendable () -> LibraryVersion)?
 
@@ -27,13 +35,14 @@ package struct Codec: Sendable {
         encoders: [any ImageEncoding] = [],
         signature: @escaping @Sendable (ByteReader) throws(ImageError) -> ImageFormat?
     ) {
-        (self.formats, self.signature, self.header, locator) = (formats, signature, header, nil)
+        (self.formats, self.signature, self.header, locator, media) = (formats, signature, header, nil, nil)
         (self.decoders, self.encoders) = (decoders, encoders)
     }
 
     /// A codec of files that are shown by a picture inside them.
     package init(_ locator: any PictureLocating.Type) {
-        (formats, header, self.locator, decoders, encoders) = (locator.formats, nil, locator, [], [])
+        (formats, header, self.locator, media) = (locator.formats, nil, locator, nil)
+        (decoders, encoders) = ([], [])
         signature = { reader throws(ImageError) in
             do throws(ImageError) {
                 return try locator.format(of: reader)
@@ -43,6 +52,12 @@ package struct Codec: Sendable {
                 return nil
             }
         }
+    }
+
+    /// A codec of recordings and films.
+    package init(media: any MediaReading.Type) {
+        (formats, header, locator, self.media, decoders, encoders) = ([], nil, nil, media, [], [])
+        signature = { _ in nil }
     }
 }
 
@@ -62,6 +77,9 @@ package struct Codecs: Sendable {
     /// How files that hold pictures are read.
     package var locators: [any PictureLocating.Type] { all.compactMap(\.locator) }
 
+    /// How recordings and films are read.
+    package var media: [any MediaReading.Type] { all.compactMap(\.media) }
+
     /// The formats of files that hold pictures.
     package var holdingFormats: [ImageFormat] { all.filter { $0.locator != nil }.flatMap(\.formats) }
 
@@ -72,6 +90,14 @@ package struct Codecs: Sendable {
     package func format(of reader: ByteReader) throws(ImageError) -> ImageFormat? {
         for codec in all {
             if let format = try codec.signature(reader) { return format }
+        }
+        return nil
+    }
+
+    /// The container of a recording or a film by its content; nil for other content.
+    package func mediaFormat(of reader: ByteReader) throws(ImageError) -> MediaFormat? {
+        for media in media {
+            if let format = try media.format(of: reader) { return format }
         }
         return nil
     }

@@ -78,3 +78,17 @@ extension ImageMetadata {
         return copy
     }
 }
+
+/// Reads and writes the texts that stand in the files of a format beside the pixels, by keyword.
+package protocol TextStoring: Sendable {
+    /// The texts of a file; the first one of a repeated keyword. Damaged ones are left out, and a file of another
+    /// format has none.
+    ///
+    /// - Throws: ``ImageError/unreadable(input:reason:)``.
+    static func entries(of source: ByteSource) throws(ImageError) -> [String: String]
+
+    /// The file with further texts. Texts that the format cannot store are left out.
+    ///
+    /// - Parameter file: A whole file; one of another format is returned as it is.
+    static func adding(_ entries: [(keyword: String, text: String)], to file: [UInt8]) -> [UInt8]
+}

@@ -1,12 +1,9 @@
 import VitrineCore
-@_spi(JPEGRows) public import VitrineJPEG
 
 /// Takes the index that a decode has made, as of ``DecodedImage/rowIndex``. For one thread.
 final class RowNotes {
     var index: [UInt8]?
 }
-
-@_spi(JPEGRows) public typealias JPEGRowIndex = VitrineJPEG.JPEGRowIndex
 
 @_spi(JPEGRows)
 extension ImageDecoder {
@@ -16,21 +13,22 @@ extension ImageDecoder {
     ///   - input: The file.
     ///   - size: The size of the result. At a quarter or an eighth of the sides or less, its pixels are means of those
     ///     of the file, as in pyramids.
-    /// - Returns: The picture, and the index of the file; nil if it has none or is decoded in another way.
+    /// - Returns: The picture, and the bytes of a `JPEGRowIndex` of the file; nil if it has none or is decoded in
+    ///   another way.
     /// - Throws: ``ImageError``, or `CancellationError` if the task is cancelled, as ``image(from:at:options:)``.
     public func survey(
         _ input: ImageInput, at size: PixelSize
-    ) async throws -> (image: Image, index: JPEGRowIndex?) {
+    ) async throws -> (image: Image, rowIndex: [UInt8]?) {
         var options = DecodeOptions()
         options.acceptsMeans = true
         let (token, resizer) = (CancellationToken(), ImageResizer(size: size, mode: .fill, allowsUpscaling: true))
         do {
             return try await withTaskCancellationHandler {
                 try await BlockingExecutor.shared.run {
-                    [options] () throws(ImageError) -> (image: Image, index: JPEGRowIndex?) in
+                    [options] () throws(ImageError) -> (image: Image, rowIndex: [UInt8]?) in
                     let notes = RowNotes()
                     let images = try decode(input, at: [resizer], options: options, token, rows: notes)
-                    return (images[0], notes.index.flatMap { JPEGRowIndex(bytes: $0) })
+                    return (images[0], notes.index)
                 }
             } onCancel: {
                 token.cancel()

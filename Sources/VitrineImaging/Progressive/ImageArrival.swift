@@ -1,5 +1,4 @@
 package import VitrineCore
-import VitrineJPEG
 
 /// Makes images of one file while its bytes arrive.
 ///
@@ -18,9 +17,9 @@ package struct ImageArrival: Sendable {
 
     /// Holds a scanner by reference: a copy would duplicate its bytes with every chunk.
     private final class ScannerBox: Sendable {
-        private let scanner: Locked<ProgressiveJPEGScanner>
+        private let scanner: Locked<any ArrivalDecoding>
 
-        init(_ scanner: ProgressiveJPEGScanner) { self.scanner = Locked(scanner) }
+        init(_ scanner: any ArrivalDecoding) { self.scanner = Locked(scanner) }
 
         var isFinished: Bool { scanner.withLock { $0.isFinished } }
 
@@ -92,9 +91,11 @@ package struct ImageArrival: Sendable {
             let preview = info.embeddedPreviews.last { $0.hasShape(of: info.storedSize) }
             var header = Header(info: info, plan: plan, preview: preview)
             // The scanner decodes in this process.
-            if info.format == .jpeg && options.page == 0 && decoder.isolation != .always {
+            if options.page == 0, decoder.isolation != .always,
+                let scanner = Codecs.standard[info.format]?.arrivalDecoder
+            {
                 header.scanner = ScannerBox(
-                    ProgressiveJPEGScanner(
+                    scanner.init(
                         name: name, target: plan.target, limits: decoder.limits, cancellation: cancellation))
             }
             return header

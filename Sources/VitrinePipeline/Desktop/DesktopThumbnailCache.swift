@@ -7,7 +7,6 @@ import Darwin
 #endif
 import VitrineCore
 import VitrineImaging
-import VitrinePNG
 
 /// The thumbnails that file managers and other programs of a desktop share, as the freedesktop.org Thumbnail Managing
 /// Standard, version 0.9, lays them down.
@@ -177,8 +176,8 @@ package struct DesktopThumbnailCache: Sendable, Hashable {
         var options = EncodeOptions()
         options.writesAllChannels = true
         do {
-            let file = PNGText.adding(
-                texts(original, details), to: try image.encoded(as: .png, options: options))
+            var file = try image.encoded(as: .png, options: options)
+            if let texts = Codecs.standard[.png]?.texts { file = texts.adding(entries(original, details), to: file) }
             let directory = FilePath.join(directory, name)
             try Directory.create(directory)
             let path = FilePath.join(directory, original.thumbnailName)
@@ -192,20 +191,20 @@ package struct DesktopThumbnailCache: Sendable, Hashable {
         return true
     }
 
-    private func texts(_ original: DesktopOriginal, _ details: Details) -> [(keyword: String, text: String)] {
-        var texts = [
+    private func entries(_ original: DesktopOriginal, _ details: Details) -> [(keyword: String, text: String)] {
+        var entries = [
             ("Thumb::URI", original.uri), ("Thumb::MTime", "\(original.modified)"),
             ("Thumb::Size", "\(original.count)"), ("Software", "Vitrine"),
         ]
-        if let type = details.mediaType { texts.append(("Thumb::Mimetype", type)) }
+        if let type = details.mediaType { entries.append(("Thumb::Mimetype", type)) }
         if let size = details.size {
-            texts += [("Thumb::Image::Width", "\(size.width)"), ("Thumb::Image::Height", "\(size.height)")]
+            entries += [("Thumb::Image::Width", "\(size.width)"), ("Thumb::Image::Height", "\(size.height)")]
         }
-        if let count = details.pageCount { texts.append(("Thumb::Document::Pages", "\(count)")) }
+        if let count = details.pageCount { entries.append(("Thumb::Document::Pages", "\(count)")) }
         if let seconds = details.duration, seconds.isFinite, seconds >= 0, seconds < 1e9 {
-            texts.append(("Thumb::Movie::Length", "\(Int(seconds))"))
+            entries.append(("Thumb::Movie::Length", "\(Int(seconds))"))
         }
-        return texts
+        return entries
     }
 
     private func location(_ digest: [UInt8], in name: String) -> String {
@@ -276,8 +275,8 @@ package struct DesktopThumbnailEntry {
     /// nil unless it is a PNG file.
     package init?(bytes: [UInt8], name: String) {
         let copy = ByteSource(bytes: bytes, name: name)
-        guard let texts = try? PNGText.entries(of: copy), let info = try? ImageInfo(reading: copy),
-            info.format == .png
+        guard let texts = try? Codecs.standard[.png]?.texts?.entries(of: copy),
+            let info = try? ImageInfo(reading: copy), info.format == .png
         else { return nil }
         self.bytes = bytes
         self.texts = texts

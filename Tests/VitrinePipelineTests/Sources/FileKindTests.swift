@@ -20,11 +20,11 @@ import VitrinePipeline
     }
 
     @Test(arguments: [
-        ("seconds.mp4", FileKind.Media.mp4), ("moov-last.mp4", .mp4), ("seconds.mkv", .matroska),
+        ("seconds.mp4", MediaFormat.mp4), ("moov-last.mp4", .mp4), ("seconds.mkv", .matroska),
         ("seconds.webm", .webM), ("seconds.avi", .avi), ("seconds.ts", .transportStream), ("sound.m4a", .mp4Audio),
         ("cover.mp3", .mp3),
     ])
-    func filmsAreToldByTheirContainers(_ name: String, _ media: FileKind.Media) throws {
+    func filmsAreToldByTheirContainers(_ name: String, _ media: MediaFormat) throws {
         #expect(try kind(try VideoFixture.bytes(name)) == .media(media))
     }
 

@@ -136,6 +136,6 @@ import VitrinePipeline
         let frame: [UInt8] = [0xFF, 0xFB, 0x90, 0x00] + [UInt8](repeating: 0, count: 413)
         #expect(try kind(frame + frame) == .media(.mp3))
         #expect(try kind(frame + [1] + frame) == nil)
-        #expect(FileKind.Media.allCases.filter(\.isAudio).count == 12)
+        #expect(MediaFormat.allCases.filter(\.isAudio).count == 12)
     }
 }

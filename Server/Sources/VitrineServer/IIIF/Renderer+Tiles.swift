@@ -241,7 +241,8 @@ extension Renderer {
             // A file that cannot be read is an error of the decode of its parts.
             let found = try? await decoder(for: level).survey(.file(file.path), at: level)
             if Task.isCancelled { throw .cancelled }
-            let index = found?.index?.size == size ? found?.index : nil
+            var index = found?.rowIndex.flatMap { JPEGRowIndex(bytes: $0) }
+            if index?.size != size { index = nil }
             let pyramid = TileBands.Pyramid(levels: await levels(of: found?.image, factor, size))
             tiles.keep(index, of: source, version: version)
             keepLevels(of: pyramid, picture, job)

@@ -1,7 +1,6 @@
 import VitrineCore
 import VitrineHelperProtocol
 import VitrineImaging
-import VitrineContainers
 
 /// The moment of a video whose frame is wanted.
 public enum VideoMoment: Sendable, Hashable {

@@ -1,70 +1,24 @@
-import VitrineCore
 import VitrineImageCore
 
-/// A picture attached to a recording or a film: the cover of a record, the box of a film.
+/// Recordings and films.
 ///
-/// Read in this process from ID3v2 (in MP3, AIFF, WAV and DSF), FLAC, Vorbis comments (in Ogg), MP4, APEv2, ASF and
+/// Pictures are read from ID3v2 (in MP3, AIFF, WAV and DSF), FLAC, Vorbis comments (in Ogg), MP4, APEv2, ASF and
 /// Matroska. A picture that is a web address is never followed.
-package struct RecordingCover: Sendable {
-    /// The subject of a picture, by the numbers of ID3v2 (`APIC`), which the other containers share.
-    package enum Kind: Int, Sendable, Hashable, CaseIterable {
-        case other = 0
-        case icon = 1, otherIcon = 2
-        case front = 3, back = 4
-        case leaflet = 5, medium = 6, lead = 7, artist = 8, conductor = 9, band = 10, composer = 11, lyricist = 12
-        case place = 13, session = 14, performance = 15, screen = 16, fish = 17, illustration = 18
-        case bandLogo = 19, publisherLogo = 20
+package enum MediaContainers: MediaReading {
+    package static func format(of reader: ByteReader) throws(ImageError) -> MediaFormat? {
+        try MediaSignatures.format(of: reader)
     }
 
-    /// Its subject.
-    package var kind: Kind
-    /// The file of the picture.
-    package var bytes: [UInt8]
-
-    /// Finds the picture of an input.
-    ///
-    /// - Parameters:
-    ///   - source: The recording.
-    ///   - kind: The subject of the picture. Without such a picture the front cover is taken, then one of no
-    ///     particular kind, then any, icons last.
-    ///   - limits: The deadline of the search, and bounds on the picture.
-    ///   - cancellation: Stops the search.
-    ///   - picture: Opens a picture that the recording names; nil for one of no known format.
-    /// - Returns: nil if the input has no picture that can be read, or is no recording.
-    /// - Throws: ``ImageError/unreadable(input:reason:)``, ``ImageError/timedOut(input:)`` and
-    ///   ``ImageError/cancelled(input:)`` only: damage ends the search.
-    package init?(
-        of source: ByteSource, preferring kind: Kind, limits: ImageLimits, cancellation: CancellationToken,
-        picture: (EmbeddedPicture, ByteReader, ImageLimits) -> HeldPicture?
-    ) throws(ImageError) {
-        let cover = try Deadline.run(seconds: limits.deadline, input: source.name, cancellation: cancellation) {
-            token throws(ImageError) in
-            try RecordingCover.cover(of: ByteSource(source, polling: token), preferring: kind, limits, picture)
-        }
-        guard let cover else { return nil }
-        self = cover
-    }
-
-    private init(kind: Kind, bytes: [UInt8]) {
-        (self.kind, self.bytes) = (kind, bytes)
-    }
-
-    private static func cover(
-        of source: ByteSource, preferring kind: Kind, _ limits: ImageLimits,
-        _ picture: (EmbeddedPicture, ByteReader, ImageLimits) -> HeldPicture?
-    ) throws(ImageError) -> RecordingCover? {
-        let reader = ByteReader(source)
+    package static func pictures(
+        _ reader: ByteReader, preferring kind: RecordingCover.Kind
+    ) throws(ImageError) -> [(kind: RecordingCover.Kind, picture: EmbeddedPicture)] {
         var found = CoverList()
         do throws(ImageError) {
             try search(reader, &found)
         } catch {
             if case .unreadable = error { throw error }
         }
-        for cover in found.ordered(preferring: kind) {
-            guard let held = picture(EmbeddedPicture(content: cover.content), reader, limits) else { continue }
-            return RecordingCover(kind: cover.kind, bytes: try held.source.allBytes())
-        }
-        return nil
+        return found.ordered(preferring: kind).map { ($0.kind, EmbeddedPicture(content: $0.content)) }
     }
 
     /// Tags of one file that are read. Each can be as long as the file.
