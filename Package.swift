@@ -40,6 +40,18 @@ func codec(_ name: String, _ libraries: [Target.Dependency] = []) -> Target {
         swiftSettings: fast)
 }
 
+// None of them knows another one. To leave one out of a build, delete its folder and its line here.
+let codecs = [
+    codec("VitrineJPEG", [.target(name: "CVitrineJPEG", condition: .when(traits: ["SystemCodecs"]))]),
+    codec("VitrinePNG", [.target(name: "CVitrinePNG", condition: .when(traits: ["SystemCodecs"]))]),
+    codec("VitrineHEIF", [.target(name: "CVitrineAVIF", condition: .when(traits: ["SystemCodecs"]))]),
+    codec("VitrineJXL"),
+    codec("VitrineRaster", [.target(name: "CVitrineWebP", condition: .when(traits: ["SystemCodecs"]))]),
+    codec("VitrineSVG"),
+    codec("VitrineContainers"),
+]
+let codecDependencies = codecs.map { Target.Dependency.target(name: $0.name) }
+
 let package = Package(
     name: "Vitrine",
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .visionOS(.v2), .watchOS(.v11)],
@@ -47,7 +59,10 @@ let package = Package(
         .library(name: "Vitrine", targets: ["Vitrine"]),
         .library(name: "VitrineCore", targets: ["VitrineCore"]),
         .library(name: "VitrineCache", targets: ["VitrineCache"]),
-        .library(name: "VitrineImaging", targets: ["VitrineImaging", "VitrineImageCore", "VitrineJPEG"]),
+        // Clients may read the rows of a JPEG file.
+        .library(
+            name: "VitrineImaging",
+            targets: ["VitrineImaging", "VitrineImageCore"] + codecs.map(\.name).filter { $0 == "VitrineJPEG" }),
         .library(name: "VitrineNetwork", targets: ["VitrineNetwork"]),
         .library(name: "VitrineDownloads", targets: ["VitrineDownloads"]),
         .library(name: "VitrinePipeline", targets: ["VitrinePipeline"]),
@@ -111,23 +126,12 @@ let package = Package(
             name: "VitrineImageCore",
             dependencies: ["VitrineCore", "VitrinePixels", "CVitrinePixels", "CVitrineSandbox"],
             swiftSettings: fast),
-        // Codecs, none of which knows another one. `Codecs.standard` of VitrineImaging lists them.
-        codec("VitrineJPEG", [.target(name: "CVitrineJPEG", condition: .when(traits: ["SystemCodecs"]))]),
-        codec("VitrinePNG", [.target(name: "CVitrinePNG", condition: .when(traits: ["SystemCodecs"]))]),
-        codec("VitrineHEIF", [.target(name: "CVitrineAVIF", condition: .when(traits: ["SystemCodecs"]))]),
-        codec("VitrineJXL"),
-        codec("VitrineRaster", [.target(name: "CVitrineWebP", condition: .when(traits: ["SystemCodecs"]))]),
-        codec("VitrineSVG"),
-        codec("VitrineContainers"),
         .target(
             name: "VitrineWorkers", dependencies: ["VitrineCore", "VitrineImageCore", "CVitrineSandbox"],
             swiftSettings: fast),
         .target(
             name: "VitrineImaging",
-            dependencies: [
-                "VitrineCore", "VitrineImageCore", "VitrineJPEG", "VitrinePNG", "VitrineHEIF", "VitrineJXL",
-                "VitrineRaster", "VitrineSVG", "VitrineContainers", "VitrineWorkers",
-            ],
+            dependencies: ["VitrineCore", "VitrineImageCore", "VitrineWorkers"] + codecDependencies,
             swiftSettings: fast),
         .target(
             name: "VitrineNetwork",
@@ -203,10 +207,9 @@ let package = Package(
         .executableTarget(
             name: "VitrineWorker",
             dependencies: [
-                "VitrineImaging", "VitrineContainers", "VitrineHEIF", "VitrineJXL", "VitrinePNG", "VitrineRaster",
-                "CVitrineVips", "CVitrineJP2", "CVitrineTIFF", "CVitrineJXL", "CVitrineRaw",
+                "VitrineImaging", "CVitrineVips", "CVitrineJP2", "CVitrineTIFF", "CVitrineJXL", "CVitrineRaw",
                 "CVitrineArchive", "CVitrineSandbox",
-            ],
+            ] + codecDependencies,
             swiftSettings: swift),
         // A program of its own, as poppler is under the GPL: nothing else may depend on CVitrinePoppler.
         .executableTarget(
@@ -377,6 +380,7 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+package.targets += codecs
 
 if findsLibraries {
     package.targets += [

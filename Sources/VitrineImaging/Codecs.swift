@@ -1,30 +1,73 @@
+#if canImport(VitrineContainers)
 import VitrineContainers
+#endif
+#if canImport(VitrineHEIF)
 import VitrineHEIF
+#endif
 import VitrineImageCore
+#if canImport(VitrineJPEG)
 import VitrineJPEG
+#endif
+#if canImport(VitrineJXL)
 import VitrineJXL
+#endif
+#if canImport(VitrinePNG)
 import VitrinePNG
+#endif
+#if canImport(VitrineRaster)
 import VitrineRaster
+#endif
+#if canImport(VitrineSVG)
 import VitrineSVG
+#endif
 import VitrineWorkers
 
 extension Codecs {
-    /// Images whose first bytes tell their format. The only list of codecs: one that is left out here and in the
-    /// manifest is left out of the build.
+    /// Images whose first bytes tell their format. The only list of codecs: one whose module is not in the manifest is
+    /// left out of the build.
     package static let pictures: Codecs = {
-        let basic = Codecs([.jpeg, .png, .jp2])
-        return Codecs([
-            .jpeg, .png, .gif, .webp, .heif, .jxl, .tiff, .jp2, .bmp, .ico(pictures: basic),
-            .psd(pictures: basic), .qoi, .dds, .icns(pictures: basic), .farbfeld, .fits, .hdr, .exr, .pnm, .pcx,
-        ])
+        var all: [Codec] = []
+        #if canImport(VitrineJPEG)
+        all.append(.jpeg)
+        #endif
+        #if canImport(VitrinePNG)
+        all.append(.png)
+        #endif
+        #if canImport(VitrineHEIF)
+        all.append(.heif)
+        #endif
+        #if canImport(VitrineJXL)
+        all.append(.jxl)
+        #endif
+        #if canImport(VitrineRaster)
+        // Icons and Photoshop files hold such pictures. The last codecs have the weakest signatures.
+        let held = Codecs(all.filter { [.jpeg, .png].contains($0.formats[0]) } + [.jp2])
+        all += [
+            .gif, .webp, .tiff, .jp2, .bmp, .ico(pictures: held), .psd(pictures: held), .qoi, .dds,
+            .icns(pictures: held), .farbfeld, .fits, .hdr, .exr, .pnm, .pcx,
+        ]
+        #endif
+        return Codecs(all)
     }()
 
-    /// All codecs of this build. Raw files of cameras are TIFF to ``pictures``, too.
-    package static let standard = Codecs(
-        pictures.all.filter { !$0.formats.contains(.tiff) } + Codecs.containers.all + [.tiff, .svg, .tga])
+    /// All codecs of this build.
+    package static let standard: Codecs = {
+        // Raw files of cameras are TIFF to `pictures`, too.
+        var all = pictures.all.filter { !$0.formats.contains(.tiff) }
+        #if canImport(VitrineContainers)
+        all += containers.all
+        #endif
+        #if canImport(VitrineSVG)
+        all.append(.svg)
+        #endif
+        #if canImport(VitrineRaster)
+        all += [.tiff, .tga]
+        #endif
+        return Codecs(all)
+    }()
 
     /// Pictures that may stand inside another file.
-    static let embedded = Codecs(pictures.all + [.svg])
+    static let embedded = Codecs(pictures.all + [standard[.svg]].compactMap(\.self))
 }
 
 extension DecoderRegistry {

@@ -1,7 +1,8 @@
+#if canImport(VitrineContainers)
 import CVitrineArchive
 import CVitrineSandbox
-import VitrineImaging
 import VitrineContainers
+import VitrineImaging
 
 /// Reads the first pages of comics in RAR and 7z archives by libarchive.
 ///
@@ -111,3 +112,4 @@ struct ComicArchive: DocumentRendering {
         }
     }
 }
+#endif

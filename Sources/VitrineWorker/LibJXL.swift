@@ -1,3 +1,4 @@
+#if canImport(VitrineJXL)
 import CVitrineJXL
 import VitrineCore
 import VitrineImaging
@@ -171,3 +172,4 @@ struct LibJXLEncoder: ImageEncoding {
         return [UInt8](UnsafeBufferPointer(start: file, count: count))
     }
 }
+#endif

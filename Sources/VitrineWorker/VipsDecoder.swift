@@ -1,6 +1,5 @@
 import CVitrineVips
 import VitrineImaging
-import VitrineHEIF
 
 /// Decodes by libvips the formats without a decoder in VitrineImaging, and the varieties that those decoders reject.
 ///
@@ -20,7 +19,7 @@ struct VipsDecoder: ImageDecoding {
                 allowed: request.limits.maximumDocumentBytes)
         }
         if Self.turnsByItself(request.info.format),
-            let reason = (try? HEIFContainer(ByteReader(source)))?.reasonAgainstLibheif
+            let reason = Self.reasonAgainstLibheif(source)
         {
             throw .unsupported(input: source.name, reason: reason)
         }
@@ -102,33 +101,6 @@ struct VipsDecoder: ImageDecoding {
         return image
     }
 
-    /// The map by which a HEIC picture of high dynamic range is to be shown; nil without one, or for one that is damaged.
-    private func gain(_ source: ByteSource, _ request: DecodeRequest) -> GainSamples? {
-        guard request.info.format == .heic, let container = try? HEIFContainer(ByteReader(source)),
-            container.cut == nil, let map = GainMap(container), let bytes = container.bytes(withPrimary: map.item)
-        else { return nil }
-        let file = ByteSource(bytes: bytes, name: source.name)
-        guard var info = try? ImageInfo(reading: file, limits: request.limits),
-            (try? request.limits.check(info, source: file)) != nil
-        else { return nil }
-        // Its numbers are no colors.
-        (info.colorProfile, info.codedColors) = (nil, nil)
-        let picture = DecodeRequest(
-            info: info, target: nil, limits: request.limits, cancellation: request.cancellation)
-        guard let plane = (try? decode(file, picture))?.planes.first, [1, 3].contains(plane.channels) else { return nil }
-        let size = PixelSize(width: plane.width, height: plane.height)
-        let pixels = PixelStorage(zeroedByteCount: 3 * size.pixelCount)
-        for y in 0..<plane.height {
-            for x in 0..<plane.width {
-                let from = y * plane.bytesPerRow + x * plane.channels
-                for c in 0..<3 {
-                    pixels.bytes[3 * (y * plane.width + x) + c] = plane.storage.bytes[from + c % plane.channels]
-                }
-            }
-        }
-        return map.applying(pixels, size: size)
-    }
-
     private static func format(_ format: ImageFormat) -> cvips_format? {
         switch format {
         case .jpeg: CVIPS_JPEG
@@ -145,15 +117,6 @@ struct VipsDecoder: ImageDecoding {
     /// Returns whether the codec of a format always delivers upright pixels.
     private static func turnsByItself(_ format: ImageFormat) -> Bool {
         format == .heic || format == .avif
-    }
-
-    /// Returns whether the thumbnail of a HEIF file may replace the picture if its size and shape fit.
-    private static func mayUseThumbnail(_ source: ByteSource, _ request: DecodeRequest) -> Bool {
-        guard request.allowsEmbeddedPreview, request.page == 0, request.target != nil,
-            request.info.format == .heic || request.info.format == .avif,
-            let container = try? HEIFContainer(ByteReader(source))
-        else { return false }
-        return container.hasThumbnailTurnedAlike
     }
 
     private static func maximumPixels(_ request: DecodeRequest) -> Int {

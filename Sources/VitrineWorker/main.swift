@@ -11,8 +11,9 @@ import CVitrineRaw
 import CVitrineTIFF
 import CVitrineVips
 import VitrineImaging
-import VitrinePNG
+#if canImport(VitrineRaster)
 import VitrineRaster
+#endif
 
 HelperVersion.printIfRequested(
     "vitrine-worker",
@@ -23,17 +24,27 @@ HelperVersion.printIfRequested(
         + Codecs.standard.libraries.compactMap { library in library.version.map { (library.name, $0) } })
 // The host runs a worker on each processor.
 IdleCores.shared.limit(to: 1)
+var decoders: [any ImageDecoding] =
+    [SecondOpinion(on: .avif)] + DecoderRegistry.standard.decoders + [JP2Decoder(), TIFFDecoder(), VipsDecoder()]
+var encoders: [any ImageEncoding] = []
+var documents: (any DocumentRendering)?
+#if canImport(VitrineJXL)
+decoders.append(LibJXLDecoder())
+encoders.append(LibJXLEncoder())
+#endif
+#if canImport(VitrineRaster)
 // Icons of Apple can hold JPEG 2000.
 var jp2 = Codec.jp2
 jp2.decoders = [JP2Decoder()]
-let icons = ICNSDecoder(pictures: Codecs([.png, jp2]))
-let decoders: [any ImageDecoding] =
-    [SecondOpinion(on: .avif)] + DecoderRegistry.standard.decoders
-    + [LibJXLDecoder(), JP2Decoder(), TIFFDecoder(), VipsDecoder(), icons]
+decoders.append(ICNSDecoder(pictures: Codecs([Codecs.standard[.png], jp2].compactMap(\.self))))
+#endif
+#if canImport(VitrineContainers)
+documents = ComicArchive()
+#endif
 let server =
     CommandLine.arguments.dropFirst().first == RawDevelopment.argument
     ? WorkerServer(documents: RawDeveloper(), warmUp: { _ = craw_load() })
     : WorkerServer(
-        decoders: decoders, encoders: [LibJXLEncoder()], codecs: .pictures, documents: ComicArchive(),
+        decoders: decoders, encoders: encoders, codecs: .pictures, documents: documents,
         warmUp: WarmUp.run, hasFailedCheck: cvips_has_failed_check)
 exit(server.run().rawValue)

@@ -1,0 +1,56 @@
+import VitrineImaging
+
+#if canImport(VitrineHEIF)
+import VitrineHEIF
+
+/// Facts about HEIF files that libvips does not tell.
+extension VipsDecoder {
+    /// Why libheif must not read a file; nil for no reason.
+    static func reasonAgainstLibheif(_ source: ByteSource) -> String? {
+        (try? HEIFContainer(ByteReader(source)))?.reasonAgainstLibheif
+    }
+
+    /// The map by which a HEIC picture of high dynamic range is to be shown; nil without one, or for one that is damaged.
+    func gain(_ source: ByteSource, _ request: DecodeRequest) -> GainSamples? {
+        guard request.info.format == .heic, let container = try? HEIFContainer(ByteReader(source)),
+            container.cut == nil, let map = GainMap(container), let bytes = container.bytes(withPrimary: map.item)
+        else { return nil }
+        let file = ByteSource(bytes: bytes, name: source.name)
+        guard var info = try? ImageInfo(reading: file, limits: request.limits),
+            (try? request.limits.check(info, source: file)) != nil
+        else { return nil }
+        // Its numbers are no colors.
+        (info.colorProfile, info.codedColors) = (nil, nil)
+        let picture = DecodeRequest(
+            info: info, target: nil, limits: request.limits, cancellation: request.cancellation)
+        guard let plane = (try? decode(file, picture))?.planes.first, [1, 3].contains(plane.channels) else { return nil }
+        let size = PixelSize(width: plane.width, height: plane.height)
+        let pixels = PixelStorage(zeroedByteCount: 3 * size.pixelCount)
+        for y in 0..<plane.height {
+            for x in 0..<plane.width {
+                let from = y * plane.bytesPerRow + x * plane.channels
+                for c in 0..<3 {
+                    pixels.bytes[3 * (y * plane.width + x) + c] = plane.storage.bytes[from + c % plane.channels]
+                }
+            }
+        }
+        return map.applying(pixels, size: size)
+    }
+
+    /// Returns whether the thumbnail of a HEIF file may replace the picture if its size and shape fit.
+    static func mayUseThumbnail(_ source: ByteSource, _ request: DecodeRequest) -> Bool {
+        guard request.allowsEmbeddedPreview, request.page == 0, request.target != nil,
+            request.info.format == .heic || request.info.format == .avif,
+            let container = try? HEIFContainer(ByteReader(source))
+        else { return false }
+        return container.hasThumbnailTurnedAlike
+    }
+}
+#else
+/// A host without this codec sends no such files.
+extension VipsDecoder {
+    static func reasonAgainstLibheif(_ source: ByteSource) -> String? { "VitrineHEIF is not part of this build" }
+    func gain(_ source: ByteSource, _ request: DecodeRequest) -> GainSamples? { nil }
+    static func mayUseThumbnail(_ source: ByteSource, _ request: DecodeRequest) -> Bool { false }
+}
+#endif
