@@ -37,7 +37,9 @@ extension Codecs {
         all.append(.heif)
         #endif
         #if canImport(VitrineJXL)
-        all.append(.jxl)
+        var jxl = Codec.jxl
+        jxl.encoders.append(WorkerEncoder())
+        all.append(jxl)
         #endif
         #if canImport(VitrineRaster)
         // Icons and Photoshop files hold such pictures. The last codecs have the weakest signatures.
@@ -73,11 +75,6 @@ extension Codecs {
 extension DecoderRegistry {
     /// The decoders of all codecs.
     package static let standard = DecoderRegistry(decoders: Codecs.standard.all.flatMap(\.decoders))
-}
-
-extension EncoderRegistry {
-    /// The encoders of all codecs, and those of `vitrine-worker`.
-    package static let standard = EncoderRegistry(Codecs.standard.all.flatMap(\.encoders) + [WorkerEncoder()])
 }
 
 extension ImageFormat {

@@ -24,7 +24,7 @@ extension Image: CacheableValue {
     ///
     /// - Parameter quality: Of JPEG, 0 to 1.
     package static func cacheFormat(quality: Double) -> OutputFormat {
-        EncoderRegistry.standard.formats.contains(.jpeg) ? .automatic(quality: quality) : .png
+        Codecs.standard.writtenFormats.contains(.jpeg) ? .automatic(quality: quality) : .png
     }
 
     /// The bytes of memory that the pixels occupy.

@@ -17,8 +17,10 @@ struct TerminalPictureTests {
     private func text(
         _ image: Image, _ mode: TerminalPicture.Mode, background: Color? = nil, png: Bool = false
     ) -> String {
-        let registry = EncoderRegistry(png ? [TinyPNG()] : [])
-        let bytes = TerminalPicture(mode: mode, background: background).render(image, registry: registry)
+        var codec = Codecs.standard[.png]
+        codec?.encoders = png ? [TinyPNG()] : []
+        let codecs = Codecs([codec].compactMap(\.self))
+        let bytes = TerminalPicture(mode: mode, background: background).render(image, codecs: codecs)
         return String(decoding: bytes, as: UTF8.self).replacing("\u{1b}", with: "^")
     }
 

@@ -108,8 +108,7 @@ private struct ThumbnailerEntry: Sendable {
     /// The entries for the types that the installed helpers can read. An entry without types is left out.
     static var all: [ThumbnailerEntry] {
         let decoder = ImageDecoder()
-        let formats = ImageFormat.builtIn + Codecs.standard.holdingFormats
-        var pictures = formats.filter { $0 != .svg && decoder.canDecode($0) }.flatMap(\.mediaTypes)
+        var pictures = Codecs.standard.formats.filter { $0 != .svg && decoder.canDecode($0) }.flatMap(\.mediaTypes)
         // The covers of recordings need no helper.
         pictures += VideoWorkers.shared.isAvailable ? films + recordings : recordings
         var documents: [String] = []

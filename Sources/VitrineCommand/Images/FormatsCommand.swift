@@ -96,7 +96,7 @@ private struct FormatReport: Encodable {
 
     /// Images, files that hold pictures, documents, films and web pages, in this order.
     static var all: [FormatReport] {
-        (ImageFormat.builtIn + Codecs.standard.holdingFormats).map(image)
+        Codecs.standard.formats.map(image)
             + [
                 FormatReport(
                     "pdf", mediaTypes: ["application/pdf"], extensions: ["pdf"],

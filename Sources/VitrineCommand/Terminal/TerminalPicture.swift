@@ -36,14 +36,14 @@ package struct TerminalPicture: Sendable, Hashable {
     ///
     /// Pixels are drawn one to one. For half blocks, scale the picture to the terminal's columns and twice its rows
     /// first.
-    package func render(_ image: Image) -> [UInt8] { render(image, registry: .standard) }
+    package func render(_ image: Image) -> [UInt8] { render(image, codecs: .standard) }
 
-    /// Does the same as ``render(_:)`` with other encoders. With an encoder for PNG, kitty gets PNG.
-    package func render(_ image: Image, registry: EncoderRegistry) -> [UInt8] {
+    /// Does the same as ``render(_:)`` with other codecs. With an encoder for PNG, kitty gets PNG.
+    package func render(_ image: Image, codecs: Codecs) -> [UInt8] {
         let composed = background.map { image.composed(over: $0) } ?? image
         let straight = composed.converted(to: composed.hasAlpha ? .straight : .opaque)
         switch mode {
-        case .kitty: return KittyGraphics.render(straight, id: pictureID, registry: registry)
+        case .kitty: return KittyGraphics.render(straight, id: pictureID, codecs: codecs)
         case .sixel: return Sixel.render(straight)
         case .halfBlocks: return HalfBlocks(hasDirectColor: true).render(straight)
         case .halfBlocks256: return HalfBlocks(hasDirectColor: false).render(straight)
@@ -78,9 +78,9 @@ private enum KittyGraphics {
     private static let chunk = 4_096
 
     /// - Parameter image: Opaque or with straight alpha.
-    static func render(_ image: Image, id: Int?, registry: EncoderRegistry) -> [UInt8] {
+    static func render(_ image: Image, id: Int?, codecs: Codecs) -> [UInt8] {
         let payload: [UInt8], format: String
-        if let png = try? image.encoded(as: .png, options: EncodeOptions(), registry: registry) {
+        if let png = try? image.encoded(as: .png, options: EncodeOptions(), codecs: codecs) {
             payload = Base64.encode(png)
             format = "f=100"
         } else {

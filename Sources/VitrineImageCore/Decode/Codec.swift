@@ -1,3 +1,5 @@
+import VitrineCore
+
 /// All that reads and writes one family of file formats.
 ///
 /// A codec knows the kernel and no other codec. Parts of others that it needs, such as the decoder of the PNG files inside
@@ -17,7 +19,7 @@ package struct Codec: Sendable {
     /// In the order in which they are asked. Empty where only `vitrine-worker` decodes.
     package var decoders: [any ImageDecoding]
     /// Of two for one format, the first is used.
-    package let encoders: [any ImageEncoding]
+    package var encoders: [any ImageEncoding]
     /// Decodes a file while its bytes arrive; nil if the codec decodes whole files only.
     package var arrivalDecoder: (any ArrivalDecoding.Type)?
     /// Begins the file of an animation; nil if the codec writes none.
@@ -83,6 +85,9 @@ package struct Codecs: Sendable {
     /// The formats of files that hold pictures.
     package var holdingFormats: [ImageFormat] { all.filter { $0.locator != nil }.flatMap(\.formats) }
 
+    /// The formats of all codecs: those of pictures, then those of files that hold pictures.
+    package var formats: [ImageFormat] { ImageFormat.builtIn.filter { self[$0] != nil } + holdingFormats }
+
     /// The codec of a format; nil if this build has none.
     package subscript(format: ImageFormat) -> Codec? { byFormat[format] }
 
@@ -100,6 +105,43 @@ package struct Codecs: Sendable {
             if let format = try media.format(of: reader) { return format }
         }
         return nil
+    }
+
+    /// The error for an input whose content is of no format of these codecs. It names the module that was left out of
+    /// the build if the input has a name like the files of that module.
+    package func unrecognized(_ input: String) -> ImageError {
+        let name = FileName.pathExtension(of: input).lowercased()
+        let format = (ImageFormat.builtIn + ImageFormat.containers).first { $0.fileExtensions.contains(name) }
+        let isMedia = MediaFormat.allCases.contains { $0.fileExtensions.contains(name) }
+        if let format, self[format] == nil, let module = format.module {
+            return .unsupported(input: input, reason: Self.leftOut(module))
+        }
+        return isMedia && media.isEmpty
+            ? .unsupported(input: input, reason: Self.leftOut("VitrineContainers")) : .notAnImage(input: input)
+    }
+
+    private static func leftOut(_ module: String) -> String { "\(module) is not part of this build" }
+
+    /// The formats that can be written.
+    package var writtenFormats: Set<ImageFormat> { Set(all.flatMap(\.encoders).map(\.format)) }
+
+    /// The encoder of a format.
+    ///
+    /// - Throws: ``ImageError/encodingFailed(format:reason:)``, which names the missing part.
+    package func encoder(for format: ImageFormat) throws(ImageError) -> any ImageEncoding {
+        guard let encoder = self[format]?.encoders.first(where: { $0.format == format }) else {
+            throw .encodingFailed(format: format, reason: reasonAgainstWriting(format))
+        }
+        return encoder
+    }
+
+    private func reasonAgainstWriting(_ format: ImageFormat) -> String {
+        if self[format] == nil, let module = format.module { return Self.leftOut(module) }
+        return switch format {
+        case .jpeg, .webp, .avif: "built without the trait SystemCodecs"
+        case .jxl: "only vitrine-worker writes this format, and it is not in use here"
+        default: "this format can be read, but not written"
+        }
     }
 
     /// The header of an image inside another file.

@@ -35,37 +35,6 @@ package protocol ImageEncoding: Sendable {
     func encode(_ image: Image, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8]
 }
 
-/// The encoders this build has, by format.
-package struct EncoderRegistry: Sendable {
-    private let encoders: [ImageFormat: any ImageEncoding]
-
-    /// A registry of some encoders; of two for one format the first is used.
-    package init(_ encoders: [any ImageEncoding]) {
-        self.encoders = Dictionary(encoders.map { ($0.format, $0) }, uniquingKeysWith: { first, _ in first })
-    }
-
-    /// Formats that can be written.
-    package var formats: Set<ImageFormat> { Set(encoders.keys) }
-
-    /// The encoder of a format.
-    ///
-    /// - Throws: ``ImageError/encodingFailed(format:reason:)``, which names the missing part.
-    package func encoder(for format: ImageFormat) throws(ImageError) -> any ImageEncoding {
-        guard let encoder = encoders[format] else {
-            throw .encodingFailed(format: format, reason: EncoderRegistry.missing(format))
-        }
-        return encoder
-    }
-
-    private static func missing(_ format: ImageFormat) -> String {
-        switch format {
-        case .jpeg, .png, .webp, .avif: "built without the trait SystemCodecs"
-        case .gif, .jxl, .tiff, .heic, .jp2: "only vitrine-worker writes this format, and it is not in use here"
-        default: "this format can be read, but not written"
-        }
-    }
-}
-
 #if SystemCodecs
 /// The common input of the C encoders of WebP and AVIF: pixels with straight alpha, and metadata. Copies the file from
 /// the library's memory.

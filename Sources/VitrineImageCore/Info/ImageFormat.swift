@@ -76,6 +76,18 @@ public struct ImageFormat: RawRepresentable, Sendable, Hashable, Codable, Custom
     /// Whether the package reads the format: one of ``builtIn``, or one whose files hold pictures.
     package var isBuiltIn: Bool { ImageFormat.builtInByName[rawValue] != nil }
 
+    /// The module that has the codec of a built-in format, as far as the build includes it; nil for other formats.
+    package var module: String? {
+        switch self {
+        case .jpeg: "VitrineJPEG"
+        case .png: "VitrinePNG"
+        case .heic, .avif: "VitrineHEIF"
+        case .jxl: "VitrineJXL"
+        case .svg: "VitrineSVG"
+        default: holdsPictures ? "VitrineContainers" : isBuiltIn ? "VitrineRaster" : nil
+        }
+    }
+
     /// The preferred file name extension, without a dot; the name if there is none.
     public var fileExtension: String { fileExtensions.first ?? rawValue }
 

@@ -39,13 +39,13 @@ extension ImageHeader {
     }
 
     /// Finds the format by content and reads its header.
-    package init(_ reader: ByteReader, _ limits: ImageLimits) throws(ImageError) {
+    package init(_ reader: ByteReader, _ limits: ImageLimits, codecs: Codecs = .standard) throws(ImageError) {
         guard reader.count > 0 else { throw .empty(input: reader.name) }
         if let decoder = try RegisteredDecoders.shared.decoder(recognizing: reader) {
             self = try decoder.header(reader, limits)
         } else {
-            guard let format = try ImageFormat.detectBuiltIn(reader) else { throw .notAnImage(input: reader.name) }
-            let codec = Codecs.standard[format]
+            guard let format = try codecs.format(of: reader) else { throw codecs.unrecognized(reader.name) }
+            let codec = codecs[format]
             if let locator = codec?.locator {
                 self = try ImageHeader(held: locator, format, reader, limits)
             } else if let header = codec?.header {

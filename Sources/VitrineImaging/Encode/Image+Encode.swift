@@ -22,24 +22,24 @@ extension Image {
     ) throws(ImageError) -> [UInt8] {
         let options = EncodeOptions(isProgressive: isProgressive, metadata: metadata)
         guard let maximumBytes else { return try encoded(as: format, options: options) }
-        return try encoded(as: format, maximumBytes: maximumBytes, options: options, registry: .standard)
+        return try encoded(as: format, maximumBytes: maximumBytes, options: options, codecs: .standard)
     }
 
-    /// Encodes with all options, and with encoders of the caller's choice.
+    /// Encodes with all options, and with codecs of the caller's choice.
     package func encoded(
-        as format: OutputFormat, options: EncodeOptions, registry: EncoderRegistry = .standard
+        as format: OutputFormat, options: EncodeOptions, codecs: Codecs = .standard
     ) throws(ImageError) -> [UInt8] {
         let quality = try Image.checkedQuality(format)
-        return try registry.encoder(for: format.imageFormat(for: self)).encode(self, quality: quality, options: options)
+        return try codecs.encoder(for: format.imageFormat(for: self)).encode(self, quality: quality, options: options)
     }
 
     /// Encodes to at most `maximumBytes`.
     package func encoded(
-        as format: OutputFormat, maximumBytes: Int, options: EncodeOptions, registry: EncoderRegistry
+        as format: OutputFormat, maximumBytes: Int, options: EncodeOptions, codecs: Codecs
     ) throws(ImageError) -> [UInt8] {
         let best = try Image.checkedQuality(format)
         let kind = format.imageFormat(for: self)
-        let encoder = try registry.encoder(for: kind)
+        let encoder = try codecs.encoder(for: kind)
         let first = try encoder.encode(self, quality: best, options: options)
         if first.count <= maximumBytes { return first }
         let tooLarge = ImageError.encodingFailed(

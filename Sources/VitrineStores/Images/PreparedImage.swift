@@ -100,7 +100,7 @@ struct PreparedImage {
     }
 
     private static func isWritten(_ format: ImageFormat) -> Bool {
-        EncoderRegistry.standard.formats.contains(format)
+        Codecs.standard.writtenFormats.contains(format)
     }
 
     /// Small enough to be quick, and decoded from every part of the file.

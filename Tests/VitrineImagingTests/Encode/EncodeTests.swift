@@ -12,14 +12,18 @@ struct EncodeTests {
         }
     }
 
-    private let registry = EncoderRegistry([
-        FakeEncoder(format: .jpeg), FakeEncoder(format: .png), FakeEncoder(format: .webp),
-    ])
+    /// The codecs with such encoders, and those of AVIF and JPEG XL with none.
+    private let codecs = Codecs(
+        [ImageFormat.jpeg, .png, .webp, .avif, .jxl].compactMap { format in
+            var codec = Codecs.standard[format]
+            codec?.encoders = [.jpeg, .png, .webp].contains(format) ? [FakeEncoder(format: format)] : []
+            return codec
+        })
     private let opaque = Image(size: PixelSize(2), color: .white)
     private let clear = Image(size: PixelSize(2), color: .clear)
 
     private func written(_ image: Image, _ format: OutputFormat) throws -> String {
-        let bytes = try image.encoded(as: format, options: EncodeOptions(), registry: registry)
+        let bytes = try image.encoded(as: format, options: EncodeOptions(), codecs: codecs)
         return String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
     }
 
@@ -39,22 +43,24 @@ struct EncodeTests {
         #expect(try written(opaque, .jpeg(quality: -.infinity)) == "jpeg 0")
         #expect(try written(opaque, .jpeg(quality: 0.75)) == "jpeg 75")
         #expect(throws: ImageError.invalidRequest(reason: "a quality must be a number")) {
-            try opaque.encoded(as: .webp(quality: .nan), options: EncodeOptions(), registry: registry)
+            try opaque.encoded(as: .webp(quality: .nan), options: EncodeOptions(), codecs: codecs)
         }
     }
 
     @Test func missingEncodersAreNamed() {
         let missing = ImageError.encodingFailed(format: .avif, reason: "built without the trait SystemCodecs")
-        #expect(throws: missing) { try opaque.encoded(as: .avif(), options: EncodeOptions(), registry: registry) }
+        #expect(throws: missing) { try opaque.encoded(as: .avif(), options: EncodeOptions(), codecs: codecs) }
         let worker = #expect(throws: ImageError.self) {
-            try opaque.encoded(as: .gif, options: EncodeOptions(), registry: registry)
+            try opaque.encoded(as: .jxl(), options: EncodeOptions(), codecs: codecs)
         }
         #expect("\(String(describing: worker))".contains("vitrine-worker"))
+        let leftOut = ImageError.encodingFailed(format: .gif, reason: "VitrineRaster is not part of this build")
+        #expect(throws: leftOut) { try opaque.encoded(as: .gif, options: EncodeOptions(), codecs: codecs) }
     }
 
     @Test func searchesTheBestQualityThatFits() throws {
         func encoded(_ format: OutputFormat, _ maximum: Int) throws(ImageError) -> [UInt8] {
-            try opaque.encoded(as: format, maximumBytes: maximum, options: EncodeOptions(), registry: registry)
+            try opaque.encoded(as: format, maximumBytes: maximum, options: EncodeOptions(), codecs: codecs)
         }
         #expect(try encoded(.jpeg(quality: 0.9), 2_000).count == 1_007)
         let bytes = try encoded(.jpeg(quality: 0.9), 500)
