@@ -2,7 +2,6 @@ import Foundation
 import TestSupport
 import VitrineImaging
 import VitrinePipeline
-import VitrineContainers
 
 extension FuzzTargets {
     /// Whole files of every kind, on the way that a program takes: the kind, the header, and a small picture of each.
