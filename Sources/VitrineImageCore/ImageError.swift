@@ -11,7 +11,7 @@ public enum ImageError: Error, Sendable, Hashable {
     case unsupported(input: String, reason: String)
     /// The bytes violate their format.
     case corrupt(input: String, reason: String)
-    /// The bytes end early. ``DecodeOptions/allowPartial`` delivers the part before the end instead.
+    /// The bytes end early. ``DecodeOptions/allowsPartial`` delivers the part before the end instead.
     case truncated(input: String)
     /// The input exceeds a limit of ``ImageLimits``; nothing was decoded.
     case limitExceeded(input: String, limit: ImageLimits.Kind, actual: Int, allowed: Int)

@@ -1,5 +1,5 @@
 import VitrineCore
-import VitrineImageCore
+@_spi(JPEGRows) import VitrineImageCore
 
 /// Decodes JPEG at 1/8, 1/4 or, in 4:2:2, 1/2 of its size without a library and without most of the work.
 ///
@@ -66,16 +66,16 @@ package struct BlockMeanDecoder: ImageDecoding {
         let isEighth = request.reduction >= BlockMeanDecoder.minimumEighthReduction || request.acceptsMeans(of: 8)
         let scale: BlockMeanScale = isEighth ? .eighth : .quarter
         var reader = BlockMeanReader(
-            source, scale: scale, limits: request.limits, allowPartial: request.allowPartial,
+            source, scale: scale, limits: request.limits, allowsPartial: request.options.allowsPartial,
             cancellation: request.cancellation)
         // Color at half the size would have fewer samples than the result.
-        reader.refinesColor = !request.acceptsMeans && request.reduction < Double(2 * scale.rawValue)
+        reader.refinesColor = !request.options.acceptsMeans && request.reduction < Double(2 * scale.rawValue)
         (reader.cores, reader.minimumPieceBytes) = (cores, minimumPieceBytes)
         reader.minimumBlockBytes = minimumBlockBytes
-        if request.notesRows { reader.recorder = JPEGRowRecorder() }
+        if request.options.notesRows { reader.recorder = JPEGRowRecorder() }
         var image = try reader.decode().image
         image.colorProfile = request.info.colorProfile
-        if request.notesRows { image.rowIndex = try JPEGRowIndex(reader, of: source)?.bytes }
+        if request.options.notesRows { image.rowIndex = try JPEGRowIndex(reader, of: source)?.bytes }
         return image
     }
 
@@ -83,11 +83,11 @@ package struct BlockMeanDecoder: ImageDecoding {
     ///
     /// - Returns: nil for other requests, other varieties, and damage, which the library's decoder judges.
     private func decodeScaled(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage? {
-        guard request.reduction >= Self.minimumHalfReduction, request.allowsScaling, !request.acceptsMeans,
+        guard request.reduction >= Self.minimumHalfReduction, request.allowsScaling, !request.options.acceptsMeans,
             let target = request.target
         else { return nil }
         var reader = BlockMeanReader(
-            source, scale: .half, limits: request.limits, allowPartial: false, cancellation: request.cancellation)
+            source, scale: .half, limits: request.limits, allowsPartial: false, cancellation: request.cancellation)
         reader.target = target
         do {
             var image = try reader.decode().image
@@ -103,11 +103,11 @@ package struct BlockMeanDecoder: ImageDecoding {
 
     /// Decodes at a given scale, for previews.
     package func decode(
-        _ source: ByteSource, at scale: BlockMeanScale, limits: ImageLimits = .standard, allowPartial: Bool = false,
+        _ source: ByteSource, at scale: BlockMeanScale, limits: ImageLimits = .standard, allowsPartial: Bool = false,
         cancellation: CancellationToken = CancellationToken()
     ) throws(ImageError) -> DecodedImage {
         var reader = BlockMeanReader(
-            source, scale: scale, limits: limits, allowPartial: allowPartial, cancellation: cancellation)
+            source, scale: scale, limits: limits, allowsPartial: allowsPartial, cancellation: cancellation)
         return try reader.decode().image
     }
 }

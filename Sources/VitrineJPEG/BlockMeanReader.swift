@@ -19,7 +19,7 @@ struct BlockMeanReader: ~Copyable {
 
     let scale: BlockMeanScale
     let limits: ImageLimits
-    let allowPartial: Bool
+    let allowsPartial: Bool
     let cancellation: JPEGCancellation
     var window: JPEGInputWindow
     var feed: JPEGEntropyFeed
@@ -54,12 +54,12 @@ struct BlockMeanReader: ~Copyable {
     private(set) var pictureEnd: Int?
 
     init(
-        _ source: ByteSource, scale: BlockMeanScale, limits: ImageLimits, allowPartial: Bool,
+        _ source: ByteSource, scale: BlockMeanScale, limits: ImageLimits, allowsPartial: Bool,
         cancellation: CancellationToken
     ) {
         self.scale = scale
         self.limits = limits
-        self.allowPartial = allowPartial
+        self.allowsPartial = allowsPartial
         self.cancellation = JPEGCancellation(token: cancellation, input: source.name)
         window = JPEGInputWindow(source)
         feed = JPEGEntropyFeed(inputSize: source.count)
@@ -108,7 +108,7 @@ struct BlockMeanReader: ~Copyable {
     /// Throws the error of the damage, unless a partial image is allowed and there is one.
     private func judgeDamage() throws(ImageError) {
         guard let damage else { return }
-        if allowPartial, let brightness = progress.first, brightness.done > 0 { return }
+        if allowsPartial, let brightness = progress.first, brightness.done > 0 { return }
         switch damage {
         case .truncated: throw .truncated(input: name)
         case .corrupt(let reason): throw corrupt(reason)
@@ -410,7 +410,7 @@ extension BlockMeanReader {
                 recorder?.note(row: position.row, afterRestartAt: window.offset)
             }
             try decodeSegment(loop, template, kind, count, &position, restartInterval > 0 ? nil : piece)
-            if damage != nil && !allowPartial { return }
+            if damage != nil && !allowsPartial { return }
             guard stop < position.total else { return }
             try feed.finish(&window)
             guard try window.require(2) else {
@@ -420,7 +420,7 @@ extension BlockMeanReader {
             let marker = window.bytes[1]
             // One or two intervals may be missing in a damaged file; more is a guess nobody should trust.
             let missing = Int((marker &- JPEGMarker.firstRestart &- restart) & 7)
-            guard JPEGMarker.isRestart(marker), missing == 0 || allowPartial && missing <= 2 else {
+            guard JPEGMarker.isRestart(marker), missing == 0 || allowsPartial && missing <= 2 else {
                 damage = damage ?? (marker == JPEGMarker.endOfImage ? .truncated : .corrupt("no restart marker"))
                 return
             }

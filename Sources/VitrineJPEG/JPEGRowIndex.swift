@@ -63,7 +63,7 @@ public struct JPEGRowIndex: Sendable {
     ) throws(ImageError) {
         let source = try ByteSource(input)
         var reader = BlockMeanReader(
-            source, scale: .eighth, limits: limits, allowPartial: false, cancellation: cancellation)
+            source, scale: .eighth, limits: limits, allowsPartial: false, cancellation: cancellation)
         reader.recorder = JPEGRowRecorder()
         do {
             _ = try reader.decode()

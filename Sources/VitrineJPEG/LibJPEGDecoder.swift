@@ -1,7 +1,7 @@
 #if SystemCodecs
 import CVitrineJPEG
 import VitrineCore
-import VitrineImageCore
+@_spi(JPEGRows) import VitrineImageCore
 
 /// Decodes JPEG by libjpeg-turbo, scaled down in the transform where the request allows it.
 ///
@@ -30,9 +30,9 @@ package struct LibJPEGDecoder: ImageDecoding {
         var image = try decode(
             source, eighths: LibJPEGDecoder.eighths(for: request),
             request.reduction < 1.25 || request.allowsScaling ? .pixels : .smallerPlanes,
-            limits: request.limits, allowPartial: request.allowPartial, cancellation: request.cancellation,
+            limits: request.limits, allowsPartial: request.options.allowsPartial, cancellation: request.cancellation,
             room: request.room, scalingTo: request.allowsScaling ? request.target : nil, region: request.region,
-            margin: request.acceptsMeans ? JPEGRegion.marginOfMeans : JPEGRegion.margin)
+            margin: request.options.acceptsMeans ? JPEGRegion.marginOfMeans : JPEGRegion.margin)
         image.colorProfile = request.info.colorProfile
         return image
     }
@@ -66,10 +66,10 @@ package struct LibJPEGDecoder: ImageDecoding {
     ///   - isPlanar: Whether Y′CbCr comes as it is stored; otherwise it is upsampled and converted.
     package func decode(
         _ source: ByteSource, eighths: Int, isPlanar: Bool, limits: ImageLimits = .standard,
-        allowPartial: Bool = false, cancellation: CancellationToken = CancellationToken()
+        allowsPartial: Bool = false, cancellation: CancellationToken = CancellationToken()
     ) throws(ImageError) -> DecodedImage {
         try decode(
-            source, eighths: eighths, isPlanar ? .planes : .pixels, limits: limits, allowPartial: allowPartial,
+            source, eighths: eighths, isPlanar ? .planes : .pixels, limits: limits, allowsPartial: allowsPartial,
             cancellation: cancellation, room: nil, scalingTo: nil, region: nil, margin: 0)
     }
 
@@ -79,7 +79,7 @@ package struct LibJPEGDecoder: ImageDecoding {
     ///   - region: The part that is decoded, at least; nil for everything.
     ///   - margin: The pixels around the region.
     private func decode(
-        _ source: ByteSource, eighths: Int, _ output: Output, limits: ImageLimits, allowPartial: Bool,
+        _ source: ByteSource, eighths: Int, _ output: Output, limits: ImageLimits, allowsPartial: Bool,
         cancellation: CancellationToken, room: SharedBuffer?, scalingTo target: PixelSize?,
         region: PixelRect?, margin: Int
     ) throws(ImageError) -> DecodedImage {
@@ -135,7 +135,7 @@ package struct LibJPEGDecoder: ImageDecoding {
         }
         let isTruncated = cjpeg_decoder_is_truncated(decoder) != 0
         let isDamaged = cjpeg_decoder_is_damaged(decoder) != 0
-        if !allowPartial {
+        if !allowsPartial {
             if isTruncated { throw .truncated(input: source.name) }
             if isDamaged { throw .undecodable(.jpeg, input: source.name) }
         }

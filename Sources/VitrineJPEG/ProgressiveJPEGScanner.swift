@@ -106,7 +106,8 @@ package struct ProgressiveJPEGScanner: ArrivalDecoding {
     private func request(_ frame: JPEGFrame) -> DecodeRequest {
         let info = ImageInfo(format: .jpeg, storedSize: PixelSize(width: frame.width, height: frame.height))
         return DecodeRequest(
-            info: info, target: target, allowPartial: true, limits: limits, cancellation: cancellation)
+            info: info, target: target,
+            options: DecodeOptions(allowsPartial: true), limits: limits, cancellation: cancellation)
     }
 
     // MARK: Progressive
@@ -136,7 +137,7 @@ package struct ProgressiveJPEGScanner: ArrivalDecoding {
     private mutating func nextPart(_ frame: JPEGFrame) throws(ImageError) -> DecodedImage? {
         guard let start = index.firstScanOffset, bytes.count >= max(nextTry, start + 1024) else { return nil }
         var reader = BlockMeanReader(
-            ByteSource(bytes: bytes, name: name), scale: scale(frame), limits: limits, allowPartial: true,
+            ByteSource(bytes: bytes, name: name), scale: scale(frame), limits: limits, allowsPartial: true,
             cancellation: cancellation)
         reader.refinesColor = target != nil && request(frame).reduction < Double(2 * reader.scale.rawValue)
         let result: BlockMeanReader.Result

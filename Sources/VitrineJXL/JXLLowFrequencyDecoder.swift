@@ -18,7 +18,7 @@ package struct JXLLowFrequencyDecoder: ImageDecoding {
 
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         func refusal(_ reason: String) -> ImageError { .unsupported(input: source.name, reason: reason) }
-        guard request.reduction >= JXLLowFrequencyDecoder.minimumReduction, request.page == 0 else {
+        guard request.reduction >= JXLLowFrequencyDecoder.minimumReduction, request.options.page == 0 else {
             throw refusal("nothing to gain from low frequencies alone")
         }
         guard source.count <= request.limits.maximumInputBytes else {
@@ -32,7 +32,7 @@ package struct JXLLowFrequencyDecoder: ImageDecoding {
         // Behind the sections needed there is more in any complete file.
         let end = start.sections &+ start.contents.total
         let isPartial = end > codestream.count
-        if isPartial, !request.allowPartial { throw .truncated(input: source.name) }
+        if isPartial, !request.options.allowsPartial { throw .truncated(input: source.name) }
         var planes = JXLLowFrequencyPlanes(start.frame)
         try read(&planes, start, codestream, request, source.name)
         let (width, height) = (start.frame.width, start.frame.height)

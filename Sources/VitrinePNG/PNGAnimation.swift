@@ -19,8 +19,8 @@ struct PNGAnimation {
     func decode() throws(ImageError) -> DecodedImage? {
         let frames = try checkedFrames()
         guard !frames.isEmpty else { return nil }
-        guard request.page < frames.count else {
-            throw .invalidRequest(reason: "page \(request.page) does not exist")
+        guard request.options.page < frames.count else {
+            throw .invalidRequest(reason: "page \(request.options.page) does not exist")
         }
         return try compose(frames)
     }
@@ -32,9 +32,9 @@ struct PNGAnimation {
             throw .limitExceeded(
                 input: name, limit: .pixels, actual: pixels, allowed: request.limits.maximumWholeImagePixels)
         }
-        guard request.page < request.limits.maximumFrames else {
+        guard request.options.page < request.limits.maximumFrames else {
             throw .limitExceeded(
-                input: name, limit: .frames, actual: request.page + 1, allowed: request.limits.maximumFrames)
+                input: name, limit: .frames, actual: request.options.page + 1, allowed: request.limits.maximumFrames)
         }
         return try findFrames()
     }
@@ -44,7 +44,7 @@ struct PNGAnimation {
         var frames: [PNGFrame] = []
         var current = file.firstFrame
         var reader = PNGChunkReader(source, at: file.data.offset - 8, cancellation: request.cancellation)
-        while frames.count <= request.page, let chunk = try reader.next() {
+        while frames.count <= request.options.page, let chunk = try reader.next() {
             switch chunk.type {
             case PNGChunk.Kind.frame:
                 guard chunk.count == PNGFrame.byteCount else {
@@ -70,13 +70,14 @@ struct PNGAnimation {
 
     private func compose(_ frames: [PNGFrame]) throws(ImageError) -> DecodedImage {
         let header = file.header
-        let last = request.page
+        let last = request.options.page
         let start = frames[...last].indices.last {
             frames[$0].replaces(header) && ($0 == last || frames[$0].disposal != .restore)
         }
         let canvas = PNGCanvas(width: header.width, height: header.height)
         let decoder = PNGImageDecoder(
-            source: source, file: file, allowPartial: request.allowPartial, cancellation: request.cancellation)
+            source: source, file: file, allowsPartial: request.options.allowsPartial, cancellation: request.cancellation
+        )
         var (isPartial, filledHeight) = (false, 1.0)
         for index in (start ?? 0)...last {
             let frame = frames[index]
@@ -126,7 +127,7 @@ final class PNGFrames: FrameDecoding {
         self.file = file
         self.request = request
         var all = request
-        all.page = max(0, min(request.info.frameCount, request.limits.maximumFrames) - 1)
+        all.options.page = max(0, min(request.info.frameCount, request.limits.maximumFrames) - 1)
         frames = file.frameCount == nil ? [] : try PNGAnimation(source, file, all).checkedFrames()
         guard !frames.isEmpty else { throw .unsupported(input: source.name, reason: "it has no frames") }
         canvas = PNGCanvas(width: file.header.width, height: file.header.height)
@@ -148,7 +149,7 @@ final class PNGFrames: FrameDecoding {
         saved = frame.disposal == .restore && index > 0 ? canvas.copy(frame) : nil
         guard let data = frame.data else { return true }
         let decoder = PNGImageDecoder(
-            source: source, file: file, allowPartial: request.allowPartial, cancellation: cancellation)
+            source: source, file: file, allowsPartial: request.options.allowsPartial, cancellation: cancellation)
         let result = try decoder.decode(data, width: frame.width, height: frame.height, factor: 1)
         canvas.draw(result, frame)
         isPartial = isPartial || result.isPartial

@@ -26,17 +26,21 @@ package struct PNGDecoder: ImageDecoding {
     package var needsIsolation: Bool { false }
 
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
-        guard request.page >= 0 else { throw .invalidRequest(reason: "page \(request.page) does not exist") }
-        let file = try PNGFile(source, cancellation: request.cancellation, isLenient: request.allowPartial)
+        guard request.options.page >= 0 else {
+            throw .invalidRequest(reason: "page \(request.options.page) does not exist")
+        }
+        let file = try PNGFile(source, cancellation: request.cancellation, isLenient: request.options.allowsPartial)
         try Self.check(file, request, source)
-        let isStill = file.frameCount == nil || (request.page == 0 && file.firstFrame != nil)
+        let isStill = file.frameCount == nil || (request.options.page == 0 && file.firstFrame != nil)
         if !isStill, let image = try PNGAnimation(source, file, request).decode() { return image }
-        guard request.page == 0 else { throw .invalidRequest(reason: "page \(request.page) does not exist") }
+        guard request.options.page == 0 else {
+            throw .invalidRequest(reason: "page \(request.options.page) does not exist")
+        }
         return try still(file, source, request)
     }
 
     package func frames(of source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> any FrameDecoding {
-        let file = try PNGFile(source, cancellation: request.cancellation, isLenient: request.allowPartial)
+        let file = try PNGFile(source, cancellation: request.cancellation, isLenient: request.options.allowsPartial)
         try Self.check(file, request, source)
         return try PNGFrames(source, file, request)
     }
@@ -45,7 +49,8 @@ package struct PNGDecoder: ImageDecoding {
         _ file: PNGFile, _ source: ByteSource, _ request: DecodeRequest
     ) throws(ImageError) -> DecodedImage {
         var decoder = PNGImageDecoder(
-            source: source, file: file, allowPartial: request.allowPartial, cancellation: request.cancellation)
+            source: source, file: file, allowsPartial: request.options.allowsPartial, cancellation: request.cancellation
+        )
         let header = file.header
         if header.depth == 16, !file.hasTransparency {
             decoder.colors = request.info.samplesProfile.flatMap { ColorProfile($0) }?.highRange
@@ -135,7 +140,7 @@ struct PNGImageDecoder {
 
     let source: ByteSource
     let file: PNGFile
-    let allowPartial: Bool
+    let allowsPartial: Bool
     let cancellation: CancellationToken
     /// How samples of 16 bits are shown in sRGB, of pictures of high dynamic range; nil to cut them to bytes.
     var colors: HighRangeColors?
@@ -199,7 +204,7 @@ struct PNGImageDecoder {
         case .source(let error):
             throw error
         case .truncated, .invalid:
-            if allowPartial && progress.hasPixels { return (progress, true) }
+            if allowsPartial && progress.hasPixels { return (progress, true) }
             if case .invalid(let reason) = failure { throw .corrupt(input: source.name, reason: reason) }
             if reader.isTruncated { throw .truncated(input: source.name) }
             throw .corrupt(input: source.name, reason: "the image data ends before the last row")

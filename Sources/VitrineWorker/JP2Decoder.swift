@@ -11,7 +11,9 @@ struct JP2Decoder: ImageDecoding {
     let needsIsolation = true
 
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
-        guard request.page == 0 else { throw .invalidRequest(reason: "JPEG 2000 has no page \(request.page)") }
+        guard request.options.page == 0 else {
+            throw .invalidRequest(reason: "JPEG 2000 has no page \(request.options.page)")
+        }
         let limits = request.limits
         var job = cjp2_request()
         job.width = Int64(request.target?.width ?? 0)
@@ -22,7 +24,7 @@ struct JP2Decoder: ImageDecoding {
             (job.region_x, job.region_y) = (Int32(region.x), Int32(region.y))
             (job.region_width, job.region_height) = (Int32(region.size.width), Int32(region.size.height))
         }
-        job.allow_partial = request.allowPartial
+        job.allow_partial = request.options.allowsPartial
         job.max_pixels = Int64(limits.maximumWholeImagePixels)
         job.max_memory = Int64(limits.maximumWorkerMemory)
         var picture = cjp2_picture()

@@ -20,12 +20,12 @@ struct LibJXLDecoder: ImageDecoding {
             throw .limitExceeded(
                 input: source.name, limit: .inputBytes, actual: source.count, allowed: limits.maximumInputBytes)
         }
-        guard let frame = Int32(exactly: request.page), frame >= 0 else {
-            throw .invalidRequest(reason: "there is no frame \(request.page)")
+        guard let frame = Int32(exactly: request.options.page), frame >= 0 else {
+            throw .invalidRequest(reason: "there is no frame \(request.options.page)")
         }
-        guard request.page < limits.maximumFrames else {
+        guard request.options.page < limits.maximumFrames else {
             throw .limitExceeded(
-                input: source.name, limit: .frames, actual: request.page + 1, allowed: limits.maximumFrames)
+                input: source.name, limit: .frames, actual: request.options.page + 1, allowed: limits.maximumFrames)
         }
         var job = Self.request(request)
         job.frame = frame
@@ -46,7 +46,7 @@ struct LibJXLDecoder: ImageDecoding {
         var job = cjxl_request()
         job.width = Int64(request.target?.width ?? 0)
         job.height = Int64(request.target?.height ?? 0)
-        job.allow_partial = request.allowPartial
+        job.allow_partial = request.options.allowsPartial
         job.max_pixels = Int64(request.limits.maximumWholeImagePixels)
         job.max_side = Int64(request.limits.maximumSide)
         job.max_profile = max(0, request.limits.maximumProfileBytes)

@@ -12,15 +12,15 @@ struct TIFFDecoder: ImageDecoding {
 
     /// - Throws: ``ImageError/unsupported(input:reason:)`` for a variety that libvips reads, among others.
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
-        guard let page = Int32(exactly: request.page), page >= 0, page < 100_000 else {
-            throw .invalidRequest(reason: "there is no page \(request.page)")
+        guard let page = Int32(exactly: request.options.page), page >= 0, page < 100_000 else {
+            throw .invalidRequest(reason: "there is no page \(request.options.page)")
         }
         let limits = request.limits
         var job = ctiff_request()
         job.width = Int64(request.target?.width ?? 0)
         job.height = Int64(request.target?.height ?? 0)
         job.page = page
-        job.allow_partial = request.allowPartial
+        job.allow_partial = request.options.allowsPartial
         job.max_pixels = Int64(limits.maximumPixels)
         job.max_side = Int64(limits.maximumSide)
         job.max_memory = Int64(limits.maximumWorkerMemory)

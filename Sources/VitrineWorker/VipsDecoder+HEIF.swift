@@ -39,7 +39,7 @@ extension VipsDecoder {
 
     /// Returns whether the thumbnail of a HEIF file may replace the picture if its size and shape fit.
     static func mayUseThumbnail(_ source: ByteSource, _ request: DecodeRequest) -> Bool {
-        guard request.allowsEmbeddedPreview, request.page == 0, request.target != nil,
+        guard request.options.allowsEmbeddedPreview, request.options.page == 0, request.target != nil,
             request.info.format == .heic || request.info.format == .avif,
             let container = try? HEIFContainer(ByteReader(source))
         else { return false }

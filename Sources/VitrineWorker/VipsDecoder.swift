@@ -23,8 +23,8 @@ struct VipsDecoder: ImageDecoding {
         {
             throw .unsupported(input: source.name, reason: reason)
         }
-        guard let page = Int32(exactly: request.page), page >= 0, page < 100_000 else {
-            throw .invalidRequest(reason: "there is no page \(request.page)")
+        guard let page = Int32(exactly: request.options.page), page >= 0, page < 100_000 else {
+            throw .invalidRequest(reason: "there is no page \(request.options.page)")
         }
         var job = cvips_request()
         job.format = format
@@ -37,11 +37,11 @@ struct VipsDecoder: ImageDecoding {
             (job.region_width, job.region_height) = (Int32(region.size.width), Int32(region.size.height))
         }
         job.orientation = Self.turnsByItself(request.info.format) ? Int32(request.info.orientation.rawValue) : 1
-        job.allow_partial = request.allowPartial
+        job.allow_partial = request.options.allowsPartial
         let profile = request.info.samplesProfile.flatMap { ColorProfile($0) }
         job.keep_depth = profile?.isHighRange == true
         // A part does not tell where in the map it lies.
-        let gain = job.keep_depth && request.page == 0 && region == nil ? gain(source, request) : nil
+        let gain = job.keep_depth && request.options.page == 0 && region == nil ? gain(source, request) : nil
         job.allow_thumbnail = Self.mayUseThumbnail(source, request)
         job.max_pixels = Int64(Self.maximumPixels(request))
         job.max_side = Int64(
@@ -164,7 +164,8 @@ struct SecondOpinion: ImageDecoding {
         do throws(ImageError) {
             return try DecoderRegistry.decode(source, request, with: own)
         } catch {
-            guard case .corrupt = error, request.page == 0, let image = try? VipsDecoder().decode(source, request)
+            guard case .corrupt = error, request.options.page == 0,
+                let image = try? VipsDecoder().decode(source, request)
             else { throw error }
             return image
         }

@@ -17,7 +17,7 @@ import Synchronization
 package enum WorkerProtocol {
     /// `VWKR`.
     package static let magic: UInt32 = 0x524B_5756
-    package static let version: UInt16 = 12
+    package static let version: UInt16 = 13
     /// The most bytes of a packet.
     package static let maximumPacket = 16 << 10
     /// The size in bytes of descriptions that travel in a packet; longer ones are left in the shared memory.

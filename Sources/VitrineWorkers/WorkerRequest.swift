@@ -9,9 +9,7 @@ package struct WorkerRequest: WorkerMessage {
     package var info: ImageInfo
     package var target: PixelSize?
     package var region: PixelRect?
-    package var page = 0
-    package var allowPartial = false
-    package var allowsEmbeddedPreview = false
+    package var options = DecodeOptions()
     package var limits: ImageLimits
     /// The type name of the decoder to use; empty for the first that reads the format.
     package var decoder = ""
@@ -21,9 +19,6 @@ package struct WorkerRequest: WorkerMessage {
     package var inputCount = -1
     /// Decode: whether the planes are to be scaled to exactly `target`.
     package var scales = false
-    /// Decode: whether samples may be means of pixels, and whether the rows of a JPEG are noted.
-    package var acceptsMeans = false
-    package var notesRows = false
     /// Decode: how many threads to use, at least 1.
     package var threads = 1
     /// The offset of the input in the payload: behind the profile.
@@ -46,13 +41,9 @@ package struct WorkerRequest: WorkerMessage {
         self.init(id: id, operation: .decode, info: request.info, limits: request.limits)
         target = request.target
         region = request.region
-        page = request.page
-        allowPartial = request.allowPartial
-        allowsEmbeddedPreview = request.allowsEmbeddedPreview
+        options = request.options
         profileCount = request.info.samplesProfile?.count ?? -1
         scales = request.allowsScaling
-        acceptsMeans = request.acceptsMeans
-        notesRows = request.notesRows
         threads = request.threads
     }
 
@@ -64,16 +55,12 @@ package struct WorkerRequest: WorkerMessage {
         wire.write(target?.width ?? 0)
         wire.write(target?.height ?? 0)
         wire.write(region)
-        wire.write(page)
-        wire.write(allowPartial)
-        wire.write(allowsEmbeddedPreview)
+        options.write(to: &wire)
         Self.write(limits, to: &wire)
         wire.write(decoder)
         wire.write(profileCount)
         wire.write(inputCount)
         wire.write(scales)
-        wire.write(acceptsMeans)
-        wire.write(notesRows)
         wire.write(threads)
         wire.write(bytesPerRow)
         wire.write(case: alpha)
@@ -92,16 +79,12 @@ package struct WorkerRequest: WorkerMessage {
         let size = PixelSize(width: wire.int(), height: wire.int())
         target = size.isEmpty ? nil : size
         region = wire.rect()
-        page = wire.int()
-        allowPartial = wire.bool()
-        allowsEmbeddedPreview = wire.bool()
+        options = DecodeOptions(from: &wire)
         limits = Self.readLimits(from: &wire)
         decoder = wire.text()
         profileCount = wire.int()
         inputCount = wire.int()
         scales = wire.bool()
-        acceptsMeans = wire.bool()
-        notesRows = wire.bool()
         threads = wire.int()
         bytesPerRow = wire.int()
         alpha = wire.enumeration(casesOf: Image.Alpha.self, or: .opaque)

@@ -183,13 +183,10 @@ package struct WorkerServer {
         var info = request.info
         if request.profileCount >= 0 { info.colorProfile = memory.bytes(at: 0, count: request.profileCount) }
         var job = DecodeRequest(
-            info: info, target: request.target, page: request.page, allowPartial: request.allowPartial,
-            allowsEmbeddedPreview: request.allowsEmbeddedPreview, limits: request.limits)
+            info: info, target: request.target, options: request.options, limits: request.limits)
         job.room = room
         job.region = request.region
         job.allowsScaling = request.scales
-        job.acceptsMeans = request.acceptsMeans
-        job.notesRows = request.notesRows
         job.threads = max(1, min(request.threads, IdleCores.maximumThreads))
         var candidates = decoders[info.format] ?? []
         if !request.decoder.isEmpty {

@@ -106,7 +106,8 @@ extension FuzzTargets {
             let divisor = bytes.count & 1 == 0 ? 8 : 16
             let target = PixelSize(width: max(1, size.width / divisor), height: max(1, size.height / divisor))
             let request = DecodeRequest(
-                info: info, target: target, allowPartial: bytes.count & 2 != 0, limits: limits)
+                info: info, target: target,
+                options: DecodeOptions(allowsPartial: bytes.count & 2 != 0), limits: limits)
             let expected = Result { try alone.decode(source, request) }
             let found = Result { try together.decode(source, request) }
             precondition(samples(found) == samples(expected), "several threads give other samples")
@@ -151,8 +152,8 @@ extension FuzzTargets {
             let divisor = [1, 2, 4, 16][bytes.count % 4]
             let target = PixelSize(width: max(1, stored.width / divisor), height: max(1, stored.height / divisor))
             var request = DecodeRequest(
-                info: info, target: divisor == 1 ? nil : target, page: choice == 5 ? 1 : 0,
-                allowPartial: choice & 2 != 0, limits: limits)
+                info: info, target: divisor == 1 ? nil : target,
+                options: DecodeOptions(page: choice == 5 ? 1 : 0, allowsPartial: choice & 2 != 0), limits: limits)
             request.allowsScaling = choice & 4 != 0
             return samples(try decoder.decode(source, request))
         }
@@ -248,7 +249,7 @@ extension FuzzTargets {
         let decoder = ImageDecoder(limits: limits, isolation: .inProcess)
         let resizer = bytes.count & 1 == 0 ? ImageResizer.limit(width: 23, height: 31) : .none
         var options = DecodeOptions()
-        options.allowPartial = bytes.count & 2 != 0
+        options.allowsPartial = bytes.count & 2 != 0
         return FuzzDigests.rows(of: try decoder.decode(.bytes(bytes), at: resizer, options: options))
     }
 

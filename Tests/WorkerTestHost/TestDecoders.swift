@@ -146,6 +146,16 @@ struct InconsistentDecoder: ImageDecoding {
     }
 }
 
+/// Says which options reached it.
+struct EchoingDecoder: ImageDecoding {
+    let formats: Set<ImageFormat> = [.png]
+    let needsIsolation = false
+
+    func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        throw .corrupt(input: source.name, reason: String(describing: request.options))
+    }
+}
+
 /// Finds damage in the file.
 struct RefusingDecoder: ImageDecoding {
     let formats: Set<ImageFormat> = [.png]

@@ -55,7 +55,7 @@ default:
         decoders: [
             LeakingDecoder(), FinalDecoder(), EndlessDecoder(), HungryDecoder(), RaisingDecoder(), HoleyDecoder(),
             DamagingDecoder(), CrashingDecoder(), InconsistentDecoder(), RefusingDecoder(), WaitingDecoder(),
-            BusyDecoder(),
+            BusyDecoder(), EchoingDecoder(),
         ],
         patience: { FinalDecoder.hasDecoded ? 0 : WorkerServer.idleTimeout * 1_000 })
     exit(server.run().rawValue)

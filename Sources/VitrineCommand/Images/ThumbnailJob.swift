@@ -27,8 +27,7 @@ struct ThumbnailJob: Sendable {
     private let boxes: [ImageResizer]
     private let parts: PartOptions
     private let web: WebPageOptions
-    private let allowsEmbeddedPreview: Bool
-    private let allowsPartial: Bool
+    private let decode: DecodeOptions
     private let processors: [ImageProcessor]
     private let format: FormatArgument?
     private let quality: Double
@@ -47,8 +46,7 @@ struct ThumbnailJob: Sendable {
         boxes = try command.geometry.resizers(gravity: command.gravity.gravity)
         parts = command.parts
         web = command.web
-        allowsEmbeddedPreview = command.embeddedPreview
-        allowsPartial = command.allowPartial
+        decode = DecodeOptions(allowsEmbeddedPreview: command.embeddedPreview, allowsPartial: command.allowPartial)
         var processors: [ImageProcessor] = []
         if let color = command.background?.color { processors.append(.background(color)) }
         if let radius = command.round { processors.append(.roundCorners(radius)) }
@@ -67,8 +65,7 @@ struct ThumbnailJob: Sendable {
         var requests: [ImageRequest] = []
         do {
             var options = parts.options(page: item.page)
-            options.allowsEmbeddedPreview = allowsEmbeddedPreview
-            options.allowsPartial = allowsPartial
+            options.decode = decode
             let wanted = options
             let (source, kind) = try await item.source(wanted, web: web)
             try await describe(item, kind, wanted, &report)

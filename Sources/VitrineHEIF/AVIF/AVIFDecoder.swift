@@ -26,8 +26,8 @@ package struct AVIFDecoder: ImageDecoding {
     package func loadLibraries() { _ = cavif_missing() }
 
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
-        try request.limits.checkFile(source, page: request.page)
-        try request.limits.checkFrame(request.page, input: source.name)
+        try request.limits.checkFile(source, page: request.options.page)
+        try request.limits.checkFrame(request.options.page, input: source.name)
         var bytes = try source.allBytes()
         HEIFContainer.closeLastBox(&bytes, source.name)
         let container = try? HEIFContainer(ByteReader(ByteSource(source, polling: request.cancellation)))
@@ -35,7 +35,7 @@ package struct AVIFDecoder: ImageDecoding {
         let auxiliary = try AVIFVersion.auxiliary(of: container)
         let parts = Parts(
             shown: container?.cut, ignoresAlpha: auxiliary == .other,
-            gain: request.page == 0 ? container.flatMap { Self.gain($0, request) } : nil)
+            gain: request.options.page == 0 ? container.flatMap { Self.gain($0, request) } : nil)
         let result: Result<DecodedImage, ImageError> = bytes.withUnsafeBufferPointer { buffer in
             guard let base = buffer.baseAddress else { return .failure(.empty(input: source.name)) }
             do throws(ImageError) {
@@ -63,15 +63,16 @@ package struct AVIFDecoder: ImageDecoding {
     ) throws(ImageError) -> DecodedImage {
         let session = try AVIFSession.open(
             data, count: count, name: name, limits: request.limits, threads: request.threads)
-        guard request.page < session.frameCount else {
-            throw .invalidRequest(reason: "frame \(request.page) of an image of \(session.frameCount)")
+        guard request.options.page < session.frameCount else {
+            throw .invalidRequest(reason: "frame \(request.options.page) of an image of \(session.frameCount)")
         }
         if request.cancellation.isCancelled { throw .cancelled(input: name) }
-        var frame = try session.read(request.page)
+        var frame = try session.read(request.options.page)
         if parts.ignoresAlpha { frame.alpha = nil }
         if request.cancellation.isCancelled { throw .cancelled(input: name) }
         return try Self.image(
-            frame, of: session, name: name, shown: request.page == 0 ? parts.shown : nil, gain: parts.gain, request)
+            frame, of: session, name: name, shown: request.options.page == 0 ? parts.shown : nil, gain: parts.gain,
+            request)
     }
 
     /// The map by which a picture of high dynamic range is to be shown; nil without one, or for one that is damaged.

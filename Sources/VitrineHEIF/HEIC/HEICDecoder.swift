@@ -31,13 +31,13 @@ package struct HEICDecoder: ImageDecoding {
     }
 
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
-        guard request.page == 0 else { throw Self.refusal(source, "a later picture") }
+        guard request.options.page == 0 else { throw Self.refusal(source, "a later picture") }
         do throws(ImageError) {
             let source = ByteSource(source, polling: request.cancellation)
             let container = try HEIFContainer(ByteReader(source))
             let tiles = try HEICTiles(container, limits: request.limits)
             guard tiles.shown.size == request.info.storedSize else { throw Self.refusal(source, "another size") }
-            if request.allowsEmbeddedPreview, request.region == nil, let target = request.target,
+            if request.options.allowsEmbeddedPreview, request.region == nil, let target = request.target,
                 let preview = HEICTiles(thumbnailOf: container, covering: target, limits: request.limits),
                 let image = try? decode(preview, preview.shown, source, request)
             {

@@ -13,13 +13,8 @@ public struct DecodeRequest: Sendable {
     ///
     /// A decoder may deliver more, up to the whole image.
     public var region: PixelRect?
-    /// Frame or page, from 0.
-    public var page: Int
-    /// Whether a truncated input may give a partial image.
-    public var allowPartial: Bool
-    /// Whether a decoder may return the smaller image stored in the file, if it is large enough and has the same shape.
-    /// JPEG previews are tried before any decoder.
-    package var allowsEmbeddedPreview: Bool
+    /// The options of the decode. Their region is in the upright image; ``region`` is the same in the file's.
+    public var options: DecodeOptions
     /// Bounds on the work.
     package var limits: ImageLimits
     /// Cancelled at the deadline or by the caller. Decoders that can stop poll it every few milliseconds.
@@ -29,23 +24,16 @@ public struct DecodeRequest: Sendable {
     /// Whether samples that are already scaled to exactly ``target`` will do: for a result that shows the whole image,
     /// from which all others can be made. A decoder then scales row by row, and a worker sends fewer bytes.
     package var allowsScaling = false
-    /// Whether the pixels of a result may be the means of 4, 16 or 64 pixels each, where the reduction is 2, 4 or 8.
-    package var acceptsMeans = false
-    /// Whether a decoder of JPEG notes where the rows of the file begin.
-    package var notesRows = false
     /// How many threads a library may use.
     package var threads = 1
 
     package init(
-        info: ImageInfo, target: PixelSize?, page: Int = 0, allowPartial: Bool = false,
-        allowsEmbeddedPreview: Bool = false, limits: ImageLimits = .standard,
-        cancellation: CancellationToken = CancellationToken()
+        info: ImageInfo, target: PixelSize?, options: DecodeOptions = DecodeOptions(),
+        limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
     ) {
         self.info = info
         self.target = target
-        self.page = page
-        self.allowPartial = allowPartial
-        self.allowsEmbeddedPreview = allowsEmbeddedPreview
+        self.options = options
         self.limits = limits
         self.cancellation = cancellation
     }
@@ -95,7 +83,7 @@ extension DecodeRequest {
 
     /// Whether the decoder may reduce by `factor`, at which its samples are means of pixels. Edges of a picture may be
     /// cut from one more pixel.
-    package func acceptsMeans(of factor: Double) -> Bool { acceptsMeans && reduction >= 0.98 * factor }
+    package func acceptsMeans(of factor: Double) -> Bool { options.acceptsMeans && reduction >= 0.98 * factor }
 
     /// The side of the blocks to average of an image stored with `size`, which leaves at least twice the target.
     package func blockSide(for size: PixelSize) -> Int { max(1, Int(reduction(of: size) / 2)) }

@@ -57,6 +57,6 @@ public protocol ImageFormatDecoder: Sendable {
     /// ``DecodeRequest/target``; the library scales it. An image of any other size is an error. Long work polls
     /// ``DecodeRequest/cancellation``.
     ///
-    /// - Throws: ``ImageError/truncated(input:)`` for missing bytes, unless ``DecodeRequest/allowPartial`` is set.
+    /// - Throws: ``ImageError/truncated(input:)`` for missing bytes, unless ``DecodeOptions/allowsPartial`` is set.
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws -> Image
 }

@@ -121,7 +121,7 @@ package struct RowCollector: ~Copyable {
 
     /// Whether a decode that ended with `error` still has a picture to show.
     package func excuses(_ error: ImageError, _ request: DecodeRequest) -> Bool {
-        if case .truncated = error { return request.allowPartial && count > 0 }
+        if case .truncated = error { return request.options.allowsPartial && count > 0 }
         return false
     }
 
@@ -244,12 +244,12 @@ package struct RowBuffer {
 extension DecodeRequest {
     /// Throws unless a still image is wanted.
     package func requireFirstPage() throws(ImageError) {
-        guard page == 0 else { throw .invalidRequest(reason: "page \(page) of a still image") }
+        guard options.page == 0 else { throw .invalidRequest(reason: "page \(options.page) of a still image") }
     }
 
     /// Throws before anything is allocated if an input cannot hold all pixels.
     package func require(_ needed: Int, of source: ByteSource, at offset: Int) throws(ImageError) {
-        guard source.count > offset, allowPartial || source.count - offset >= needed else {
+        guard source.count > offset, options.allowsPartial || source.count - offset >= needed else {
             throw .truncated(input: source.name)
         }
     }

@@ -62,7 +62,7 @@ extension ImageDecoder {
     ///
     /// - Throws: As ``decodePreview(_:in:_:)``.
     func embeddedPreview(in source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage? {
-        guard request.allowsEmbeddedPreview, let target = request.target else { return nil }
+        guard request.options.allowsEmbeddedPreview, let target = request.target else { return nil }
         for preview in request.info.embeddedPreviews.reversed() {
             guard preview.covers(target) else { continue }
             if let image = try decodePreview(preview, in: source, request) { return image }
@@ -83,7 +83,7 @@ extension ImageDecoder {
     func decodePreview(
         _ preview: ImageInfo.EmbeddedPreview, in source: ByteSource, _ request: DecodeRequest
     ) throws(ImageError) -> DecodedImage? {
-        guard request.page == 0, preview.hasShape(of: request.info.storedSize) else { return nil }
+        guard request.options.page == 0, preview.hasShape(of: request.info.storedSize) else { return nil }
         do throws(ImageError) {
             let bytes = try source.bytes(at: preview.offset, count: preview.count)
             let inner = ByteSource(bytes: bytes, name: source.name)
@@ -93,9 +93,9 @@ extension ImageDecoder {
             info.colorProfile = info.colorProfile ?? request.info.colorProfile
             var part = request
             part.info = info
-            part.allowsEmbeddedPreview = false
+            part.options.allowsEmbeddedPreview = false
             // Half a preview is worse than the image.
-            part.allowPartial = false
+            part.options.allowsPartial = false
             return try DecoderRegistry.decode(inner, part, with: decoders(for: .jpeg))
         } catch {
             switch error {

@@ -245,17 +245,14 @@ extension ImageDecoder {
             plans.append(try DecodePlan(resizer, for: part, limits: limits, input: source.name))
         }
         var request = DecodeRequest(
-            info: info, target: Self.target(of: plans).map { Self.whole($0, region, info) }, page: options.page,
-            allowPartial: options.allowPartial,
-            allowsEmbeddedPreview: options.allowsEmbeddedPreview && region == nil, limits: limits,
-            cancellation: cancellation)
+            info: info, target: Self.target(of: plans).map { Self.whole($0, region, info) }, options: options,
+            limits: limits, cancellation: cancellation)
         request.region = region
-        request.acceptsMeans = options.acceptsMeans
-        request.notesRows = rows != nil
+        if region != nil { request.options.allowsEmbeddedPreview = false }
         // A later page may have another shape, which its samples will tell. Scaled rows mix what is there with rows that
         // are missing below.
         request.allowsScaling =
-            region == nil && options.page == 0 && !options.allowPartial
+            region == nil && options.page == 0 && !options.allowsPartial
             && ResizedImages.largestServesAll(plans, at: request.target)
         let decoded: DecodedImage
         if let preview = try embeddedPreview(in: source, request) {
@@ -320,46 +317,5 @@ extension ImageDecoder {
             largest.height = max(largest.height, target.height)
         }
         return largest
-    }
-}
-
-/// Options of a decode, beside its size.
-public struct DecodeOptions: Sendable, Hashable {
-    /// Frame of an animation or page of a document, from 0.
-    public var page = 0
-    /// Whether the small image that a camera stored in the file may be used in place of the image. Default false:
-    /// previews can be soft, cropped differently, or older than an edit.
-    ///
-    /// A preview is used if it is at least as large as the result in both directions and has the same shape (within
-    /// 2 %).
-    public var allowsEmbeddedPreview = false
-    /// Whether a truncated input gives a partial image. Default false: it throws ``ImageError/truncated(input:)``.
-    ///
-    /// Rows that a JPEG, PNG, WebP or GIF lacks are transparent. Without any row, the error is thrown as well.
-    public var allowPartial = false
-    /// The part of the upright image to decode; nil for all of it. The resizer sees it as if it were the image.
-    ///
-    /// It is cut at the edges of the image. JPEG, PNG, TIFF, the tiles of HEIC, and JPEG 2000 with tiles are decoded as
-    /// far as the region needs, so that damage elsewhere may be no error; other formats are decoded whole. A region of a
-    /// later frame or page is an error.
-    public var region: PixelRect?
-    /// Whether the pixels of a JPEG that is reduced by 2, 4 or 8 may be the means of 4, 16 or 64 pixels of the file, as
-    /// in the levels of a pyramid. Default false: they are made from more samples.
-    @_spi(JPEGRows) public var acceptsMeans = false
-
-    /// Creates options.
-    ///
-    /// - Parameters:
-    ///   - page: Frame of an animation or page of a document, from 0.
-    ///   - allowsEmbeddedPreview: Whether the camera's preview may be used in place of the image.
-    ///   - allowPartial: Whether a truncated input gives a partial image.
-    ///   - region: The part of the upright image to decode.
-    public init(
-        page: Int = 0, allowsEmbeddedPreview: Bool = false, allowPartial: Bool = false, region: PixelRect? = nil
-    ) {
-        self.region = region
-        self.page = page
-        self.allowsEmbeddedPreview = allowsEmbeddedPreview
-        self.allowPartial = allowPartial
     }
 }

@@ -1,4 +1,5 @@
 import VitrineCore
+@_spi(JPEGRows) import VitrineImageCore
 
 /// Takes the index that a decode has made, as of ``DecodedImage/rowIndex``. For one thread.
 final class RowNotes {
@@ -20,7 +21,7 @@ extension ImageDecoder {
         _ input: ImageInput, at size: PixelSize
     ) async throws -> (image: Image, rowIndex: [UInt8]?) {
         var options = DecodeOptions()
-        options.acceptsMeans = true
+        (options.acceptsMeans, options.notesRows) = (true, true)
         let (token, resizer) = (CancellationToken(), ImageResizer(size: size, mode: .fill, allowsUpscaling: true))
         do {
             return try await withTaskCancellationHandler {

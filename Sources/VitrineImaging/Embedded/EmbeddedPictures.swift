@@ -198,7 +198,7 @@ extension ImageDecoder {
         info.colorProfile = info.colorProfile ?? header.info.colorProfile
         var part = request
         part.info = info
-        part.allowsEmbeddedPreview = false
+        part.options.allowsEmbeddedPreview = false
         return try DecoderRegistry.decode(source, part, with: decoders(for: info.format))
     }
 }

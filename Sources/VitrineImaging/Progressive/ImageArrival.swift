@@ -138,7 +138,8 @@ package struct ImageArrival: Sendable {
         self.header?.preview = nil
         let source = ByteSource(bytes: bytes, name: name)
         let request = DecodeRequest(
-            info: header.info, target: header.plan.target, page: options.page, limits: decoder.limits,
+            info: header.info, target: header.plan.target,
+            options: DecodeOptions(page: options.page), limits: decoder.limits,
             cancellation: cancellation)
         let decoder = decoder
         let decoded = try await BlockingExecutor.shared.run { () throws(ImageError) in

@@ -82,7 +82,7 @@ extension WholeFileSource {
 
 extension ImageFileSource: WholeFileSource {
     var wholeFile: String? {
-        identifier == nil && page == 1 && !allowsEmbeddedPreview && !allowsPartial ? path : nil
+        identifier == nil && options == DecodeOptions() ? path : nil
     }
 
     var details: DesktopThumbnailCache.Details {

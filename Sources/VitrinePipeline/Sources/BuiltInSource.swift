@@ -103,10 +103,9 @@ extension ImageSource where Self == BuiltInSource {
         allowsPartial: Bool = false
     ) -> BuiltInSource {
         var source = ImageFileSource(path: path)
+        source.options = DecodeOptions(allowsEmbeddedPreview: allowsEmbeddedPreview, allowsPartial: allowsPartial)
         source.page = page
         source.sizing = fitsLongestSide ? .longestSide : .box
-        source.allowsEmbeddedPreview = allowsEmbeddedPreview
-        source.allowsPartial = allowsPartial
         return BuiltInSource(source)
     }
 

@@ -12,7 +12,7 @@ import VitrineImaging
 /// ```
 ///
 /// A file is decoded at the size that is wanted, and once for several sizes. The result is upright and in sRGB; it is
-/// never made from the small picture a camera stored in the file unless ``allowsEmbeddedPreview`` is set. Calls block:
+/// never made from the small picture a camera stored in the file unless ``options`` allow it. Calls block:
 /// make them from a thread that may block.
 package struct ImageFileSource: FileBackedSource {
     /// The meaning of a request's size in the mode `aspectFit`. Other modes are not affected.
@@ -32,13 +32,8 @@ package struct ImageFileSource: FileBackedSource {
     private let content: Content
     /// Identifies the image instead of its file, bytes or name.
     package var identifier: CacheKey?
-    /// Page of a document, or frame of an animation, from 1. Default 1.
-    package var page = 1
-    /// Whether the small picture a camera stored in the file may stand in for the picture where it is large enough: a
-    /// hundredth of the cost, but soft, and perhaps older than an edit. Default false.
-    package var allowsEmbeddedPreview = false
-    /// Whether a file that ends early gives the part that is there instead of an error. Default false.
-    package var allowsPartial = false
+    /// How a picture is decoded.
+    package var options = DecodeOptions()
     /// The meaning of a request's size. Default: ``Sizing/box``.
     package var sizing = Sizing.box
     /// Where decoders run. Default `Isolation.standard`.
@@ -58,6 +53,12 @@ package struct ImageFileSource: FileBackedSource {
     /// Pixels. Their identity is `identifier`, which must change when they do.
     package init(_ image: Image, identifier: CacheKey) {
         content = .image(image, identifier)
+    }
+
+    /// Page of a document, or frame of an animation, from 1. Default 1.
+    package var page: Int {
+        get { options.page &+ 1 }
+        set { options.page = newValue &- 1 }
     }
 
     /// The name of the image in errors: its path, or the name it was given.
@@ -86,9 +87,7 @@ package struct ImageFileSource: FileBackedSource {
         case .image(_, let own): key = own
         case .input(_, let content):
             key = try content.key(lookup)
-            if page != 1 { key = key.appending("page \(page)") }
-            if allowsEmbeddedPreview { key = key.appending("preview") }
-            if allowsPartial { key = key.appending("partial") }
+            for change in options.changes { key = key.appending(change) }
         }
         return sized(key)
     }
@@ -153,9 +152,6 @@ package struct ImageFileSource: FileBackedSource {
                 return images
             case .input(let input, _):
                 guard page > 0 else { throw .invalidRequest(reason: "pages count from 1, not \(page)") }
-                let options = DecodeOptions(
-                    page: page - 1, allowsEmbeddedPreview: allowsEmbeddedPreview,
-                    allowPartial: allowsPartial)
                 return try decoder(first).decode(
                     input, at: requests.map(resizer), options: options, cancellation: first.cancellation)
             }

@@ -29,10 +29,8 @@ package enum SourceDetector {
         package var allowsSiblingCover = false
         /// See ``VideoFrameSource/drawsWaveform``.
         package var drawsWaveform = false
-        /// See ``ImageFileSource/allowsEmbeddedPreview``.
-        package var allowsEmbeddedPreview = false
-        /// See ``ImageFileSource/allowsPartial``.
-        package var allowsPartial = false
+        /// How a picture is decoded, but for its page.
+        package var decode = DecodeOptions()
 
         /// Creates options for a page or a moment.
         package init(page: Int = 1, moment: VideoMoment = .poster) {
@@ -68,9 +66,8 @@ package enum SourceDetector {
         switch kind {
         case .image:
             var source = ImageFileSource(input)
+            source.options = options.decode
             source.page = options.page
-            source.allowsEmbeddedPreview = options.allowsEmbeddedPreview
-            source.allowsPartial = options.allowsPartial
             return source
         case .pdf:
             return PDFPageSource(PDFDocument(input, password: options.password), page: options.page)

@@ -12,7 +12,9 @@ package struct BMPDecoder: ImageDecoding {
     package init() {}
 
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
-        guard request.page == 0 else { throw .invalidRequest(reason: "page \(request.page) of a still image") }
+        guard request.options.page == 0 else {
+            throw .invalidRequest(reason: "page \(request.options.page) of a still image")
+        }
         let head = BMPReader(bytes: try source.bytes(at: 0, count: 14))
         guard head.count > 0 else { throw .empty(input: source.name) }
         guard head[0] == 0x42, head[1] == 0x4D else { throw .notAnImage(input: source.name) }
@@ -225,7 +227,7 @@ struct BMPBitmap {
         let limit = request.limits.maximumInputBytes
         let code = BMPRunLength(
             try source.bytes(at: offset, count: limit), size: header.size, bits: header.bits)
-        if code.isTruncated, !request.allowPartial || code.isEmpty { throw .truncated(input: source.name) }
+        if code.isTruncated, !request.options.allowsPartial || code.isEmpty { throw .truncated(input: source.name) }
         let indices = UnsafeMutablePointer<UInt8>.allocate(capacity: header.size.width)
         defer { indices.deallocate() }
         var masks = maskWindow
@@ -249,7 +251,7 @@ struct BMPBitmap {
         // The padding of the last row is missing in many files.
         let padding = header.bytesPerRow - (header.size.width * header.bits + 7) / 8
         if source.count - offset >= needed - padding { return false }
-        guard request.allowPartial, source.count > offset else { throw .truncated(input: source.name) }
+        guard request.options.allowsPartial, source.count > offset else { throw .truncated(input: source.name) }
         return true
     }
 }

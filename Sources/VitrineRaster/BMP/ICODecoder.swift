@@ -18,12 +18,14 @@ package struct ICODecoder: ImageDecoding {
 
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         guard source.count > 0 else { throw .empty(input: source.name) }
-        guard request.page >= 0 else { throw .invalidRequest(reason: "page \(request.page) is negative") }
-        let entries = try ICODirectory.entries(of: source)
-        guard request.page < entries.count else {
-            throw .invalidRequest(reason: "page \(request.page) of an icon of \(entries.count)")
+        guard request.options.page >= 0 else {
+            throw .invalidRequest(reason: "page \(request.options.page) is negative")
         }
-        let entry = entries[request.page]
+        let entries = try ICODirectory.entries(of: source)
+        guard request.options.page < entries.count else {
+            throw .invalidRequest(reason: "page \(request.options.page) of an icon of \(entries.count)")
+        }
+        let entry = entries[request.options.page]
         guard entry.count <= request.limits.maximumInputBytes else {
             throw .limitExceeded(
                 input: source.name, limit: .inputBytes, actual: entry.count,
@@ -36,7 +38,7 @@ package struct ICODecoder: ImageDecoding {
             try request.limits.check(storedSize: info.storedSize, input: source.name)
             var request = request
             request.info = info
-            request.page = 0
+            request.options.page = 0
             return try pictures.decode(inner, request)
         }
         return try bitmap(inner, request)

@@ -13,9 +13,9 @@ package struct GIFDecoder: ImageDecoding {
 
     /// See ``ImageDecoding/decode(_:_:)``. Frames that a later one covers altogether are not decoded. A frame whose
     /// data ends early by its own end code is delivered as partial; one that lacks pixels because the input ends, only
-    /// with `allowPartial`.
+    /// with `allowsPartial`.
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
-        try request.limits.check(request.info, source: source, frames: request.page &+ 1)
+        try request.limits.check(request.info, source: source, frames: request.options.page &+ 1)
         let reader = ByteReader(source)
         var walker = try GIFWalker(reader)
         let frames = try GIFDecoder.needed(&walker, request)
@@ -52,17 +52,19 @@ package struct GIFDecoder: ImageDecoding {
 
     /// The frames that show in the one asked for, which is the last.
     private static func needed(_ walker: inout GIFWalker, _ request: DecodeRequest) throws(ImageError) -> [GIFFrame] {
-        guard request.page >= 0 else { throw .invalidRequest(reason: "there is no frame \(request.page)") }
+        guard request.options.page >= 0 else {
+            throw .invalidRequest(reason: "there is no frame \(request.options.page)")
+        }
         var frames: [GIFFrame] = []
-        for i in 0...request.page {
+        for i in 0...request.options.page {
             guard let frame = try walker.next() else {
                 if walker.isTruncated { throw .truncated(input: walker.reader.name) }
-                throw .invalidRequest(reason: "there is no frame \(request.page), the last is \(i - 1)")
+                throw .invalidRequest(reason: "there is no frame \(request.options.page), the last is \(i - 1)")
             }
             let covers =
                 frame.x == 0 && frame.y == 0 && frame.width >= walker.canvas.width
                 && frame.height >= walker.canvas.height
-            let isLast = i == request.page
+            let isLast = i == request.options.page
             if covers, frame.transparentIndex == nil, isLast || frame.disposal != .restore { frames = [] }
             if covers, frame.disposal == .clear, !isLast {
                 frames = []  // leaves an empty canvas
@@ -94,10 +96,12 @@ package struct GIFDecoder: ImageDecoding {
         }
         // A file that lacks its last bytes only, behind all pixels, is whole.
         let isWhole = result.written == pixels
-        if isCut, !isWhole, !request.allowPartial || isFirst && result.written < frame.width {
+        if isCut, !isWhole, !request.options.allowsPartial || isFirst && result.written < frame.width {
             throw .truncated(input: reader.name)
         }
-        if case .invalid = result.end, !request.allowPartial { throw reader.corrupt("an LZW code that cannot be") }
+        if case .invalid = result.end, !request.options.allowsPartial {
+            throw reader.corrupt("an LZW code that cannot be")
+        }
         // A frame that ends by its own end code may lack a few pixels of its last row; of others, whole rows are shown.
         let ended = !isCut && result.end != .invalid
         let rows = result.written / frame.width

@@ -28,14 +28,14 @@ package struct ICNSDecoder: ImageDecoding, HeaderReading {
 
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         let entries = try ICNSEntry.entries(ByteReader(source))
-        guard entries.indices.contains(request.page) else {
-            throw .invalidRequest(reason: "page \(request.page) of an icon of \(entries.count)")
+        guard entries.indices.contains(request.options.page) else {
+            throw .invalidRequest(reason: "page \(request.options.page) of an icon of \(entries.count)")
         }
-        var candidates = [entries[request.page]]
-        if request.page == 0, let target = request.target {
+        var candidates = [entries[request.options.page]]
+        if request.options.page == 0, let target = request.target {
             candidates = entries.reversed().filter { $0.size.width >= target.width && $0.size.height >= target.height }
         }
-        if candidates.isEmpty { candidates = [entries[request.page]] }
+        if candidates.isEmpty { candidates = [entries[request.options.page]] }
         var refusal = ImageError.unsupported(input: source.name, reason: "no entry of the icon has a decoder here")
         for entry in candidates {
             do {
@@ -64,7 +64,7 @@ package struct ICNSDecoder: ImageDecoding, HeaderReading {
         }
         try request.limits.check(info, source: inner)
         var request = request
-        (request.info, request.page, request.region) = (info, 0, nil)
+        (request.info, request.options.page, request.region) = (info, 0, nil)
         return try pictures.decode(inner, request)
     }
 

@@ -24,7 +24,7 @@ package struct WebPDecoder: ImageDecoding {
     package init() {}
 
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
-        try request.limits.checkFile(source, page: request.page)
+        try request.limits.checkFile(source, page: request.options.page)
         let bytes = try source.allBytes()
         let context = Context(name: source.name, request: request)
         let result: Result<DecodedImage, ImageError> = bytes.withUnsafeBufferPointer { buffer in
@@ -144,8 +144,8 @@ extension WebPDecoder {
 extension WebPDecoder.Context {
     /// A still image, or a frame that needs no other.
     func still(_ chunk: WebPChunk, _ features: cwebp_features) throws(ImageError) -> DecodedImage {
-        guard request.page == 0 || features.has_animation != 0 else {
-            throw .invalidRequest(reason: "page \(request.page) of a still image")
+        guard request.options.page == 0 || features.has_animation != 0 else {
+            throw .invalidRequest(reason: "page \(request.options.page) of a still image")
         }
         return try picture(chunk, features)
     }
@@ -246,7 +246,7 @@ extension WebPDecoder.Context {
     /// - Throws: ``ImageError/truncated(input:)`` when it is and must not be, or nothing of it is there.
     func finish(_ isComplete: Bool, rows: Int) throws(ImageError) -> Bool {
         guard !isComplete else { return false }
-        guard request.allowPartial, rows > 0 else { throw .truncated(input: name) }
+        guard request.options.allowsPartial, rows > 0 else { throw .truncated(input: name) }
         return true
     }
 }
@@ -306,9 +306,9 @@ private struct WebPFrameTable: ~Copyable {
 }
 
 extension WebPDecoder.Context {
-    /// Frame `request.page` as a viewer shows it.
+    /// Frame `request.options.page` as a viewer shows it.
     func animationFrame(of file: WebPChunk) throws(ImageError) -> DecodedImage {
-        let page = request.page
+        let page = request.options.page
         try request.limits.checkFrame(page, input: name)
         guard let table = WebPFrameTable(file) else {
             throw .corrupt(input: name, reason: "the animation's frames are broken or missing")

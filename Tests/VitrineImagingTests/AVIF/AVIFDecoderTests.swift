@@ -13,7 +13,7 @@ struct AVIFDecoderTests {
         let info = ImageInfo(format: .avif, storedSize: size)
         return try AVIFDecoder().decode(
             ByteSource(bytes: Fixture.bytes("AVIF/\(name)"), name: "test"),
-            DecodeRequest(info: info, target: target, page: page, limits: limits))
+            DecodeRequest(info: info, target: target, options: DecodeOptions(page: page), limits: limits))
     }
 
     @Test(arguments: [

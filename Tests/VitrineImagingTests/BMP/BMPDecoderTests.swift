@@ -7,11 +7,12 @@ struct BMPDecoderTests {
     private let size = PixelSize(width: 23, height: 17)
 
     private func request(
-        target: PixelSize? = nil, page: Int = 0, allowPartial: Bool = false, limits: ImageLimits = .standard,
+        target: PixelSize? = nil, page: Int = 0, allowsPartial: Bool = false, limits: ImageLimits = .standard,
         cancellation: CancellationToken = CancellationToken()
     ) -> DecodeRequest {
         DecodeRequest(
-            info: ImageInfo(format: .bmp, storedSize: size), target: target, page: page, allowPartial: allowPartial,
+            info: ImageInfo(format: .bmp, storedSize: size), target: target,
+            options: DecodeOptions(page: page, allowsPartial: allowsPartial),
             limits: limits, cancellation: cancellation)
     }
 
@@ -49,7 +50,7 @@ struct BMPDecoderTests {
     @Test func truncatedFilesKeepTheRowsTheyHave() throws {
         let cut = Array(try Fixture.bytes("BMP/rgb24.bmp").dropLast(72 * 4))
         #expect(throws: ImageError.truncated(input: "test")) { try decode(cut, request()) }
-        let image = try decode(cut, request(allowPartial: true))
+        let image = try decode(cut, request(allowsPartial: true))
         #expect(image.isPartial)
         let reference = try Fixture.bytes("BMP/rgb24.rgb")
         // The file begins with the bottom row, so the top is missing.
@@ -57,7 +58,7 @@ struct BMPDecoderTests {
             image.planes[0].storage.withUnsafeBytes { Array($0.dropFirst(69 * 4)) } == Array(reference[(69 * 4)...]))
         let half = Array(try Fixture.bytes("BMP/rle8.bmp").dropLast(100))
         #expect(throws: ImageError.truncated(input: "test")) { try decode(half, request()) }
-        #expect(try decode(half, request(allowPartial: true)).isPartial)
+        #expect(try decode(half, request(allowsPartial: true)).isPartial)
     }
 
     @Test func limitsAndCancellationHold() throws {
@@ -82,7 +83,7 @@ struct BMPDecoderTests {
             let bytes = try Fixture.bytes("BMP/\(name).bmp")
             for i in 0..<800 {
                 let target = i % 2 == 0 ? nil : PixelSize(width: 1 + noise.next(below: 12), height: 5)
-                let r = request(target: target, allowPartial: i % 3 != 0, limits: limits)
+                let r = request(target: target, allowsPartial: i % 3 != 0, limits: limits)
                 if (try? decode(noise.mutate(bytes), r)) != nil { decoded += 1 }
             }
         }
@@ -93,7 +94,7 @@ struct BMPDecoderTests {
     func hostileFilesEndInAnErrorOrAPicture() throws {
         for path in Corpus.files(in: "hostile/pillow") + Corpus.files(in: "hostile/truncated") {
             for decoder in [BMPDecoder() as any ImageDecoding, ICODecoder(pictures: Codecs([.bmp]))] {
-                _ = try? decoder.decode(ByteSource(.file(path)), request(target: PixelSize(8), allowPartial: true))
+                _ = try? decoder.decode(ByteSource(.file(path)), request(target: PixelSize(8), allowsPartial: true))
             }
         }
         let bad = try #require(Corpus.files(in: "hostile/pillow").first { $0.hasSuffix("b_badplanes.bmp") })

@@ -12,7 +12,7 @@ struct ICODecoderTests {
         func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
             let size = request.info.storedSize
             let head = try source.bytes(at: 1, count: 3)
-            guard request.info.format == .png, request.page == 0, head == Array("PNG".utf8) else {
+            guard request.info.format == .png, request.options.page == 0, head == Array("PNG".utf8) else {
                 throw .corrupt(input: source.name, reason: "not the entry")
             }
             let storage = PixelStorage(zeroedByteCount: size.pixelCount * 3)
@@ -30,7 +30,8 @@ struct ICODecoderTests {
         png.decoders = [Recorder()]
         return try ICODecoder(pictures: Codecs([png])).decode(
             ByteSource(bytes: bytes, name: "test"),
-            DecodeRequest(info: info, target: target, page: page, allowPartial: true, limits: limits))
+            DecodeRequest(
+                info: info, target: target, options: DecodeOptions(page: page, allowsPartial: true), limits: limits))
     }
 
     @Test func pagesRunFromTheLargestAndDeepest() throws {

@@ -18,7 +18,7 @@ import VitrineImaging
             } catch {
                 #expect(error.input == name, "\(error)")
             }
-            if let part = try? decoder.decode(cut, at: .fit(64), options: DecodeOptions(allowPartial: true)) {
+            if let part = try? decoder.decode(cut, at: .fit(64), options: DecodeOptions(allowsPartial: true)) {
                 #expect(part.size.longestSide == 64)
             }
         }
@@ -29,7 +29,7 @@ import VitrineImaging
             let bytes = try Samples.bytes(name)
             let half = ImageInput.bytes(Array(bytes[..<(bytes.count / 2)]), name: name)
             #expect(throws: ImageError.truncated(input: name)) { try ImageDecoder().decode(half) }
-            let part = try ImageDecoder().decode(half, options: DecodeOptions(allowPartial: true))
+            let part = try ImageDecoder().decode(half, options: DecodeOptions(allowsPartial: true))
             let whole = try ImageDecoder().decode(.bytes(bytes))
             #expect(part.size == whole.size)
             let row = name == "lake.bmp" ? whole.height - 8 : 8  // BMP stores its last row first
@@ -68,7 +68,7 @@ import VitrineImaging
         let paths = Corpus.files(in: "hostile/\(folder)")
         #expect(!paths.isEmpty)
         for path in paths {
-            for options in [DecodeOptions(), DecodeOptions(allowPartial: true)] {
+            for options in [DecodeOptions(), DecodeOptions(allowsPartial: true)] {
                 do {
                     let image = try await decoder.image(from: .file(path), at: .fit(100), options: options)
                     #expect(!image.size.isEmpty && image.size.longestSide == 100)

@@ -157,7 +157,7 @@ private struct TestDecoder: ImageFormatDecoder {
             return info
         }
         decoder.image = { request, image in
-            request.page == 2 ? Image(size: image.size, color: .white) : image
+            request.options.page == 2 ? Image(size: image.size, color: .white) : image
         }
         try await registered(decoder) {
             let image = try await ImageDecoder().image(from: decoder.input())

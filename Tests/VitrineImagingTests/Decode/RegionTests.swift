@@ -153,7 +153,7 @@ import VitrineImaging
             }
             do throws(ImageError) {
                 let part = try ImageDecoder().decode(
-                    .bytes(damaged), at: .fit(50), options: DecodeOptions(allowPartial: true, region: region))
+                    .bytes(damaged), at: .fit(50), options: DecodeOptions(allowsPartial: true, region: region))
                 #expect(part.size.width <= 50 && part.size.height <= 50)
             } catch {
                 #expect(!"\(error)".isEmpty)

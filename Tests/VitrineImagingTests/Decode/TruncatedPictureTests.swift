@@ -57,7 +57,7 @@ import VitrineRaster
 
     @Test(arguments: kinds) func thePartThatIsThereIsShownAndTheRestIsTransparent(kind: Kind) throws {
         let bytes = try kind.bytes()
-        let options = DecodeOptions(allowPartial: true)
+        let options = DecodeOptions(allowsPartial: true)
         for size in [ImageResizer.none, .fit(60), .fit(10)] {
             // With the same options, by which a decoder may choose another way to a size.
             let whole = try ImageDecoder().decode(.bytes(bytes), at: size, options: options)

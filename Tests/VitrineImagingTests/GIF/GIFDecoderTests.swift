@@ -46,7 +46,8 @@ struct GIFDecoderTests {
     private func check(_ source: ByteSource, _ digests: [Int: UInt64]) throws {
         let info = try ImageInfo(reading: source)
         for (page, digest) in digests {
-            let decoded = try GIFDecoder().decode(source, DecodeRequest(info: info, target: nil, page: page))
+            let decoded = try GIFDecoder().decode(
+                source, DecodeRequest(info: info, target: nil, options: DecodeOptions(page: page)))
             #expect(GIFSamples.digest(decoded) == digest, "frame \(page)")
             #expect(!decoded.isPartial)
         }
@@ -59,7 +60,8 @@ struct GIFDecoderTests {
         let source = try ByteSource(.file(Fixture.path("GIF/" + name)))
         let info = try ImageInfo(reading: source)
         #expect(info.hasAlpha)
-        let frame = try GIFDecoder().decode(source, DecodeRequest(info: info, target: nil, page: page))
+        let frame = try GIFDecoder().decode(
+            source, DecodeRequest(info: info, target: nil, options: DecodeOptions(page: page)))
         let at = (y * 4 + x) * 4
         #expect(GIFSamples.rgba(frame)[at..<(at + 4)].elementsEqual([0, 0, 0, 0]))
         let played = try GIFDecoder().frames(of: source, DecodeRequest(info: info, target: nil))
@@ -99,7 +101,8 @@ struct GIFDecoderTests {
         #expect(throws: ImageError.truncated(input: "cut")) {
             try GIFDecoder().decode(source, DecodeRequest(info: info, target: nil))
         }
-        let partial = try GIFDecoder().decode(source, DecodeRequest(info: info, target: nil, allowPartial: true))
+        let partial = try GIFDecoder().decode(
+            source, DecodeRequest(info: info, target: nil, options: DecodeOptions(allowsPartial: true)))
         #expect(partial.isPartial && partial.alpha == .straight)
         let whole = ByteSource(bytes: bytes, name: "whole")
         let full = GIFSamples.rgba(
@@ -117,7 +120,8 @@ struct GIFDecoderTests {
         for count in stride(from: 100, to: bytes.count - 8, by: 16) {
             let cut = ByteSource(bytes: Array(bytes.prefix(count)), name: "cut")
             guard let info = try? ImageInfo(reading: cut),
-                let part = try? GIFDecoder().decode(cut, DecodeRequest(info: info, target: nil, allowPartial: true))
+                let part = try? GIFDecoder().decode(
+                    cut, DecodeRequest(info: info, target: nil, options: DecodeOptions(allowsPartial: true)))
             else { continue }
             let samples = GIFSamples.rgba(part)
             heights.insert(part.filledHeight)
@@ -138,7 +142,8 @@ struct GIFDecoderTests {
         let info = try ImageInfo(reading: source)
         for page in [-1, 5] {
             #expect(throws: ImageError.self) {
-                try GIFDecoder().decode(source, DecodeRequest(info: info, target: nil, page: page))
+                try GIFDecoder().decode(
+                    source, DecodeRequest(info: info, target: nil, options: DecodeOptions(page: page)))
             }
         }
     }
@@ -151,7 +156,8 @@ struct GIFDecoderTests {
                 let source = try ByteSource(.file(path))
                 guard let info = try? ImageInfo(reading: source), info.format == .gif else { continue }
                 for page in [0, info.frameCount - 1] {
-                    let request = DecodeRequest(info: info, target: PixelSize(64), page: page, allowPartial: true)
+                    let request = DecodeRequest(
+                        info: info, target: PixelSize(64), options: DecodeOptions(page: page, allowsPartial: true))
                     if (try? GIFDecoder().decode(source, request)) != nil { decodedFiles += 1 }
                 }
             }
@@ -177,8 +183,9 @@ struct GIFDecoderTests {
                 limits.maximumWholeImagePixels = 1_000_000
                 guard let info = try? ImageInfo(reading: source, limits: limits), info.format == .gif else { continue }
                 let request = DecodeRequest(
-                    info: info, target: random(2) == 0 ? nil : PixelSize(7), page: max(0, min(info.frameCount, 5) - 1),
-                    allowPartial: random(2) == 0, limits: limits)
+                    info: info, target: random(2) == 0 ? nil : PixelSize(7),
+                    options: DecodeOptions(page: max(0, min(info.frameCount, 5) - 1), allowsPartial: random(2) == 0),
+                    limits: limits)
                 _ = try? GIFDecoder().decode(source, request)
             }
         }

@@ -6,7 +6,8 @@ struct GIFEncoderTests {
     private func decode(_ bytes: [UInt8], page: Int = 0) throws -> [UInt8] {
         let source = ByteSource(bytes: bytes, name: "encoded")
         let info = try ImageInfo(reading: source)
-        return GIFSamples.rgba(try GIFDecoder().decode(source, DecodeRequest(info: info, target: nil, page: page)))
+        return GIFSamples.rgba(
+            try GIFDecoder().decode(source, DecodeRequest(info: info, target: nil, options: DecodeOptions(page: page))))
     }
 
     private func image(

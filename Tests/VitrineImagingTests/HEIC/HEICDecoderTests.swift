@@ -28,7 +28,8 @@ import VitrineHEIF
         limits: ImageLimits = .standard
     ) throws -> DecodeRequest {
         var request = DecodeRequest(
-            info: try ImageInfo(reading: source, limits: .standard), target: target, allowsEmbeddedPreview: preview,
+            info: try ImageInfo(reading: source, limits: .standard), target: target,
+            options: DecodeOptions(allowsEmbeddedPreview: preview),
             limits: limits)
         request.region = region
         return request

@@ -104,7 +104,7 @@ import VitrineJPEG
         let scans = (0..<bytes.count - 1).filter { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA }
         let source = ByteSource(bytes: Array(bytes[..<(scans[1] + 30)]), name: "cut")
         #expect(throws: ImageError.truncated(input: "cut")) { try decoder.decode(source, at: .quarter) }
-        let part = try decoder.decode(source, at: .quarter, allowPartial: true)
+        let part = try decoder.decode(source, at: .quarter, allowsPartial: true)
         #expect(part.isPartial)
         #expect(try !decoder.decode(source, at: .eighth).isPartial)
     }
@@ -152,7 +152,7 @@ import VitrineJPEG
         let source = ByteSource(bytes: Array(whole[..<end]), name: name)
         #expect(throws: ImageError.truncated(input: name)) { try decoder.decode(source, at: .eighth) }
         guard !JPEG.progressiveFixtures.contains(name) else { return }
-        let part = try decoder.decode(source, at: .eighth, allowPartial: true)
+        let part = try decoder.decode(source, at: .eighth, allowsPartial: true)
         #expect(part.isPartial)
         let all = try decoder.decode(JPEG.fixture(name), at: .eighth)
         #expect(JPEG.samples(part.planes[0]).prefix(20) == JPEG.samples(all.planes[0]).prefix(20))
@@ -164,7 +164,7 @@ import VitrineJPEG
         let second = try #require((0..<bytes.count).first { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xD1 })
         for i in (second + 6)..<(second + 40) where bytes[i] != 0xFF && bytes[i - 1] != 0xFF { bytes[i] = 0xFE }
         let source = ByteSource(bytes: bytes, name: "damaged")
-        let part = try decoder.decode(source, at: .eighth, allowPartial: true)
+        let part = try decoder.decode(source, at: .eighth, allowsPartial: true)
         let all = try decoder.decode(JPEG.fixture("restart-row"), at: .eighth)
         #expect(JPEG.samples(part.planes[0]).suffix(14) == JPEG.samples(all.planes[0]).suffix(14))
     }
@@ -206,7 +206,7 @@ import VitrineJPEG
             for round in 0..<150 {
                 let source = ByteSource(bytes: JPEG.mutate(bytes, with: &numbers), name: name)
                 let scale = round % 2 == 0 ? BlockMeanScale.eighth : .quarter
-                _ = try? decoder.decode(source, at: scale, allowPartial: round % 3 != 0)
+                _ = try? decoder.decode(source, at: scale, allowsPartial: round % 3 != 0)
             }
         }
     }
@@ -219,7 +219,7 @@ import VitrineJPEG
     func hostileFilesGiveAPictureOrAnError(folder: String) throws {
         for path in Corpus.files(in: "hostile/\(folder)") {
             for scale in [BlockMeanScale.eighth, .quarter] {
-                _ = try? decoder.decode(ByteSource(.file(path)), at: scale, allowPartial: true)
+                _ = try? decoder.decode(ByteSource(.file(path)), at: scale, allowsPartial: true)
                 _ = try? decoder.decode(ByteSource(.file(path)), at: scale)
             }
         }

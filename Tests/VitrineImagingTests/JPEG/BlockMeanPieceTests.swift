@@ -18,7 +18,7 @@ import VitrineJPEG
         for divisor in [7, 16, 30] {
             let size = info.storedSize
             let target = PixelSize(width: max(1, size.width / divisor), height: max(1, size.height / divisor))
-            let request = JPEG.request(size, target: target, allowPartial: divisor == 16, limits: limits)
+            let request = JPEG.request(size, target: target, allowsPartial: divisor == 16, limits: limits)
             let expected = Result { try alone.decode(source, request) }
             let found = Result { try together.decode(source, request) }
             switch (expected, found) {

@@ -22,11 +22,12 @@ enum JPEG {
     }
 
     static func request(
-        _ size: PixelSize, target: PixelSize?, allowPartial: Bool = false, limits: ImageLimits = .standard,
+        _ size: PixelSize, target: PixelSize?, allowsPartial: Bool = false, limits: ImageLimits = .standard,
         cancellation: CancellationToken = CancellationToken()
     ) -> DecodeRequest {
         DecodeRequest(
-            info: ImageInfo(format: .jpeg, storedSize: size), target: target, allowPartial: allowPartial,
+            info: ImageInfo(format: .jpeg, storedSize: size), target: target,
+            options: DecodeOptions(allowsPartial: allowsPartial),
             limits: limits, cancellation: cancellation)
     }
 

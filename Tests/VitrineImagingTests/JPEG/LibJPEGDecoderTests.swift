@@ -102,7 +102,7 @@ import VitrineJPEG
         var request = JPEG.request(PixelSize(width: 107, height: 77), target: PixelSize(width: 60, height: 43))
         request.allowsScaling = true
         #expect(throws: ImageError.truncated(input: "cut")) { try decoder.decode(source, request) }
-        request.allowPartial = true
+        request.options.allowsPartial = true
         #expect(try decoder.decode(source, request).isPartial)
         let token = CancellationToken()
         token.cancel()
@@ -122,7 +122,7 @@ import VitrineJPEG
         let bytes = try Fixture.bytes("JPEG/\(name).jpg")
         let source = ByteSource(bytes: Array(bytes[..<(bytes.count * 3 / 4)]), name: name)
         #expect(throws: ImageError.truncated(input: name)) { try decoder.decode(source, eighths: 8, isPlanar: true) }
-        let part = try decoder.decode(source, eighths: 8, isPlanar: true, allowPartial: true)
+        let part = try decoder.decode(source, eighths: 8, isPlanar: true, allowsPartial: true)
         #expect(part.isPartial)
         // A progressive file has every row by then, and one with a scan for each component all of brightness.
         #expect(name == "sampling-2x2" ? (0.3...0.9).contains(part.filledHeight) : part.filledHeight == 1)
@@ -177,7 +177,7 @@ import VitrineJPEG
         let many = bytes.dropLast(2) + [[UInt8]](repeating: Array(scan), count: 300).joined() + [0xFF, 0xD9]
         let source = ByteSource(bytes: Array(many), name: "many")
         #expect(throws: ImageError.corrupt(input: "many", reason: "more than 200 scans")) {
-            try decoder.decode(source, eighths: 8, isPlanar: true, allowPartial: true)
+            try decoder.decode(source, eighths: 8, isPlanar: true, allowsPartial: true)
         }
     }
 
@@ -201,7 +201,7 @@ import VitrineJPEG
                 var limits = ImageLimits.standard
                 limits.maximumPixels = 4_000_000
                 _ = try? decoder.decode(
-                    source, eighths: eighths, isPlanar: round % 3 != 0, limits: limits, allowPartial: true)
+                    source, eighths: eighths, isPlanar: round % 3 != 0, limits: limits, allowsPartial: true)
             }
         }
     }
@@ -216,7 +216,7 @@ import VitrineJPEG
         for path in Corpus.files(in: "hostile/\(folder)") {
             for eighths in [1, 8] {
                 _ = try? decoder.decode(
-                    ByteSource(.file(path)), eighths: eighths, isPlanar: true, limits: limits, allowPartial: true)
+                    ByteSource(.file(path)), eighths: eighths, isPlanar: true, limits: limits, allowsPartial: true)
             }
         }
     }

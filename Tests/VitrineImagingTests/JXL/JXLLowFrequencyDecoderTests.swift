@@ -18,7 +18,8 @@ import VitrineJXL
     }
 
     private static func request(_ source: ByteSource, partial: Bool = false) throws -> DecodeRequest {
-        DecodeRequest(info: try ImageInfo(reading: source), target: size, allowPartial: partial)
+        DecodeRequest(
+            info: try ImageInfo(reading: source), target: size, options: DecodeOptions(allowsPartial: partial))
     }
 
     private static func pixels(_ image: DecodedImage) throws -> [UInt8] {

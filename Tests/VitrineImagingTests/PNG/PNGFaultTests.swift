@@ -67,7 +67,7 @@ import VitrinePNG
             // Signature, header, chunk, zlib and stored-block headers, then rows of 121 bytes.
             let cut = Array(whole.prefix(8 + 25 + 8 + 2 + 5 + rows * (row + 1) + 3))
             #expect(kind(cut) == "truncated")
-            let image = try PNGSupport.decode(cut, allowPartial: true)
+            let image = try PNGSupport.decode(cut, allowsPartial: true)
             #expect(image.isPartial)
             let samples = PNGSupport.samples(image)
             #expect(Array(samples.prefix(rows * row)) == Array(pixels.prefix(rows * row)))
@@ -75,14 +75,14 @@ import VitrinePNG
         }
         #expect(kind(Array(whole.prefix(60))) == "truncated")
         #expect(throws: ImageError.truncated(input: "test")) {
-            try PNGSupport.decode(Array(whole.prefix(60)), allowPartial: true)
+            try PNGSupport.decode(Array(whole.prefix(60)), allowsPartial: true)
         }
     }
 
     @Test func fillsAnInterlacedPictureFromEarlierPasses() throws {
         let bytes = try Fixture.bytes("PNG/i2-8.png")
         let whole = PNGSupport.samples(try PNGSupport.decode(bytes))
-        let partial = try PNGSupport.decode(Array(bytes.prefix(bytes.count / 2)), allowPartial: true)
+        let partial = try PNGSupport.decode(Array(bytes.prefix(bytes.count / 2)), allowsPartial: true)
         #expect(partial.isPartial)
         let samples = PNGSupport.samples(partial)
         for y in stride(from: 0, to: 17, by: 8) {
@@ -114,8 +114,9 @@ import VitrinePNG
                 guard source.count > 8, try source.bytes(at: 0, count: 8) == PNGSupport.signature else { continue }
                 for target in [nil, PixelSize(3)] {
                     let info = ImageInfo(format: .png, storedSize: PixelSize(32))
-                    for allowPartial in [false, true] {
-                        let request = DecodeRequest(info: info, target: target, allowPartial: allowPartial)
+                    for allowsPartial in [false, true] {
+                        let request = DecodeRequest(
+                            info: info, target: target, options: DecodeOptions(allowsPartial: allowsPartial))
                         if (try? PNGDecoder().decode(source, request)) != nil { decoded += 1 }
                     }
                 }
@@ -141,7 +142,7 @@ import VitrinePNG
                 let target = round % 3 == 0 ? PixelSize(2) : nil
                 let image = try? PNGSupport.decode(
                     bytes, size: PixelSize(23), target: target, page: name == "animation" ? round % 7 : 0,
-                    allowPartial: round % 2 == 0)
+                    allowsPartial: round % 2 == 0)
                 outcomes[image == nil ? 0 : 1] += 1
             }
         }

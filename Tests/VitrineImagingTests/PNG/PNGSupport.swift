@@ -9,11 +9,12 @@ enum PNGSupport {
     /// Decodes without knowing the header: every pixel, or towards a target.
     static func decode(
         _ bytes: [UInt8], size: PixelSize = PixelSize(1), target: PixelSize? = nil, page: Int = 0,
-        allowPartial: Bool = false, limits: ImageLimits = .standard,
+        allowsPartial: Bool = false, limits: ImageLimits = .standard,
         cancellation: CancellationToken = CancellationToken()
     ) throws(ImageError) -> DecodedImage {
         let request = DecodeRequest(
-            info: ImageInfo(format: .png, storedSize: size), target: target, page: page, allowPartial: allowPartial,
+            info: ImageInfo(format: .png, storedSize: size), target: target,
+            options: DecodeOptions(page: page, allowsPartial: allowsPartial),
             limits: limits, cancellation: cancellation)
         return try PNGDecoder().decode(ByteSource(bytes: bytes, name: "test"), request)
     }

@@ -328,10 +328,12 @@ import VitrineImaging
         let decoder = try #require(DecoderRegistry.standard.decoders(for: .icns).first)
         let small = try decoder.decode(ByteSource(.file(path)), DecodeRequest(info: info, target: PixelSize(30)))
         #expect(small.planes[0].width == 32)
-        let page = try decoder.decode(ByteSource(.file(path)), DecodeRequest(info: info, target: nil, page: 1))
+        let page = try decoder.decode(
+            ByteSource(.file(path)), DecodeRequest(info: info, target: nil, options: DecodeOptions(page: 1)))
         #expect(page.planes[0].width == 32)
         #expect(throws: ImageError.self) {
-            try decoder.decode(ByteSource(.file(path)), DecodeRequest(info: info, target: nil, page: 2))
+            try decoder.decode(
+                ByteSource(.file(path)), DecodeRequest(info: info, target: nil, options: DecodeOptions(page: 2)))
         }
     }
 
@@ -486,12 +488,15 @@ import VitrineImaging
         }
         guard !["lake.psd", "lake.hdr", "lake.exr", "lake.fits", "lake.pcx"].contains(name) else {
             // Planes, palettes and exposures depend on what is missing: that there is a picture has to do.
-            if let part = try? decoder.decode(cut, DecodeRequest(info: info, target: nil, allowPartial: true)) {
+            if let part = try? decoder.decode(
+                cut, DecodeRequest(info: info, target: nil, options: DecodeOptions(allowsPartial: true)))
+            {
                 #expect(part.isPartial)
             }
             return
         }
-        let part = try decoder.decode(cut, DecodeRequest(info: info, target: nil, allowPartial: true))
+        let part = try decoder.decode(
+            cut, DecodeRequest(info: info, target: nil, options: DecodeOptions(allowsPartial: true)))
         #expect(part.isPartial)
         let (a, b) = (whole.planes[0], part.planes[0])
         let half = a.width * a.channels * (a.height / 3)
@@ -510,7 +515,8 @@ import VitrineImaging
             let source = ByteSource(bytes: file, name: name)
             guard let info = try? ImageInfo(reading: source), info.format.rawValue != "png" else { continue }
             let target = i % 2 == 0 ? nil : PixelSize(width: 1 + noise.next(below: 12), height: 5)
-            let request = DecodeRequest(info: info, target: target, allowPartial: i % 3 != 0, limits: limits)
+            let request = DecodeRequest(
+                info: info, target: target, options: DecodeOptions(allowsPartial: i % 3 != 0), limits: limits)
             for decoder in DecoderRegistry.standard.decoders(for: info.format) {
                 if (try? decoder.decode(source, request)) != nil { decoded += 1 }
             }
@@ -522,7 +528,7 @@ import VitrineImaging
     func hostileFilesEndInAnErrorOrAPicture() throws {
         let decoder = ImageDecoder(isolation: .inProcess)
         for path in Corpus.files(in: "hostile/pillow") + Corpus.files(in: "anything/hostile") {
-            _ = try? decoder.decode(.file(path), at: .fit(64), options: DecodeOptions(allowPartial: true))
+            _ = try? decoder.decode(.file(path), at: .fit(64), options: DecodeOptions(allowsPartial: true))
         }
         for name in ["exr-datawindow.exr", "hdr-resolution.hdr", "pam-bomb.pam", "qoi-4Gpx.qoi"] {
             guard let path = Corpus.files(in: "anything/hostile").first(where: { $0.hasSuffix(name) }) else { continue }

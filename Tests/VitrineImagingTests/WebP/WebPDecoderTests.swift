@@ -9,11 +9,12 @@ struct WebPDecoderTests {
     private let size = PixelSize(width: 75, height: 53)
 
     private func request(
-        _ size: PixelSize, target: PixelSize? = nil, page: Int = 0, allowPartial: Bool = false,
+        _ size: PixelSize, target: PixelSize? = nil, page: Int = 0, allowsPartial: Bool = false,
         limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
     ) -> DecodeRequest {
         DecodeRequest(
-            info: ImageInfo(format: .webp, storedSize: size), target: target, page: page, allowPartial: allowPartial,
+            info: ImageInfo(format: .webp, storedSize: size), target: target,
+            options: DecodeOptions(page: page, allowsPartial: allowsPartial),
             limits: limits, cancellation: cancellation)
     }
 
@@ -97,7 +98,7 @@ struct WebPDecoderTests {
         let whole = try Fixture.bytes("WebP/lossy.webp")
         let cut = Array(whole.prefix(whole.count * 3 / 4))
         #expect(throws: ImageError.truncated(input: "test")) { try decode(cut, request(size)) }
-        let image = try decode(cut, request(size, allowPartial: true))
+        let image = try decode(cut, request(size, allowsPartial: true))
         #expect(image.isPartial)
         let full = try decode(whole, request(size))
         let rows = 75 * 16
@@ -142,7 +143,7 @@ struct WebPDecoderTests {
                 limits.maximumWholeImagePixels = 1_000_000
                 let target = i % 2 == 0 ? nil : PixelSize(width: 1 + noise.next(below: 40), height: 20)
                 let page = name == "animated.webp" ? noise.next(below: 6) : 0
-                let r = request(size, target: target, page: page, allowPartial: i % 3 == 0, limits: limits)
+                let r = request(size, target: target, page: page, allowsPartial: i % 3 == 0, limits: limits)
                 if (try? decode(noise.mutate(bytes), r)) != nil { decoded += 1 }
             }
         }
@@ -162,8 +163,8 @@ struct WebPDecoderTests {
     func hostileFilesEndInAnErrorOrAPicture() throws {
         let folders = ["gofuzz-webp", "bombs", "truncated", "pillow"]
         for path in folders.flatMap({ Corpus.files(in: "hostile/\($0)") }) {
-            for allowPartial in [false, true] {
-                let r = request(PixelSize(200), target: PixelSize(50), allowPartial: allowPartial)
+            for allowsPartial in [false, true] {
+                let r = request(PixelSize(200), target: PixelSize(50), allowsPartial: allowsPartial)
                 _ = try? WebPDecoder().decode(ByteSource(.file(path)), r)
             }
         }

@@ -83,7 +83,8 @@ import VitrineImaging
         let info = try ImageInfo(reading: source, limits: .standard)
         let target = PixelSize(width: 93, height: 120)
         let images = try [false, true].map {
-            try Self.pool.decode(source, DecodeRequest(info: info, target: target, allowsEmbeddedPreview: $0))
+            try Self.pool.decode(
+                source, DecodeRequest(info: info, target: target, options: DecodeOptions(allowsEmbeddedPreview: $0)))
         }
         #expect(images[0].firstPlane == images[1].firstPlane)
     }

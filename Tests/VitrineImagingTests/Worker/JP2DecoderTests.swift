@@ -90,7 +90,7 @@ import VitrineImaging
         let cut = ByteSource(bytes: Array(whole.prefix(9_000)), name: "cut")
         var request = WorkerFixture.request(.jp2, 2_592, 1_944, target: PixelSize(width: 80, height: 60))
         #expect(throws: ImageError.truncated(input: "cut")) { try Self.pool.decode(cut, request) }
-        request.allowPartial = true
+        request.options.allowsPartial = true
         let partial = try Self.pool.decode(cut, request)
         #expect(partial.isPartial)
         // Five components of decomposition in a picture without so many.

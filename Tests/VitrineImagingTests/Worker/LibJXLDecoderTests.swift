@@ -76,7 +76,7 @@ import VitrineImaging
             try Self.pool.decode(cut, WorkerFixture.request(.jxl, 600, 400), decoder: "LibJXLDecoder")
         }
         let image = try Self.pool.decode(
-            cut, WorkerFixture.request(.jxl, 600, 400, allowPartial: true), decoder: "LibJXLDecoder")
+            cut, WorkerFixture.request(.jxl, 600, 400, allowsPartial: true), decoder: "LibJXLDecoder")
         #expect(image.isPartial && image.planes[0].width == 600)
     }
 
@@ -97,7 +97,7 @@ import VitrineImaging
                 }
             }
             let request = WorkerFixture.request(
-                .jxl, 600, 400, target: PixelSize(width: 60, height: 40), allowPartial: round % 2 == 0, limits: limits)
+                .jxl, 600, 400, target: PixelSize(width: 60, height: 40), allowsPartial: round % 2 == 0, limits: limits)
             _ = try? Self.pool.decode(
                 ByteSource(bytes: copy, name: "mutated"), request, decoder: "LibJXLDecoder")
         }

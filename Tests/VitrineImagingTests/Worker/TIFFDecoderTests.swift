@@ -8,13 +8,14 @@ import VitrineImaging
     private static let halves = [[64], [200], [64], [200]]
 
     private static func image(
-        _ sample: TIFFSample, at target: PixelSize? = nil, allowPartial: Bool = false
+        _ sample: TIFFSample, at target: PixelSize? = nil, allowsPartial: Bool = false
     ) throws -> DecodedImage {
         let source = ByteSource(bytes: sample.bytes, name: "sample")
         return try pool.decode(
             source,
             DecodeRequest(
-                info: try ImageInfo(reading: source, limits: .standard), target: target, allowPartial: allowPartial))
+                info: try ImageInfo(reading: source, limits: .standard), target: target,
+                options: DecodeOptions(allowsPartial: allowsPartial)))
     }
 
     /// Checks both every pixel and blocks of them.
@@ -133,7 +134,7 @@ import VitrineImaging
         var sample = TIFFSample.rgb(bits: 12, isSeparate: false)
         sample.lostBytes = 5_000
         #expect(throws: ImageError.truncated(input: "sample")) { try Self.image(sample) }
-        let partial = try Self.image(sample, allowPartial: true)
+        let partial = try Self.image(sample, allowsPartial: true)
         #expect(partial.isPartial && partial.sample(0.2, 0.2) == [255, 0, 0])
         #expect(partial.sample(0.2, 0.99) == [0, 0, 0])
     }

@@ -28,14 +28,16 @@ enum WorkerFixture {
 
     static func request(
         _ format: ImageFormat, _ width: Int, _ height: Int, target: PixelSize? = nil, orientation: Orientation = .up,
-        page: Int = 0, allowPartial: Bool = false, allowsEmbeddedPreview: Bool = false,
+        page: Int = 0, allowsPartial: Bool = false, allowsEmbeddedPreview: Bool = false,
         limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
     ) -> DecodeRequest {
         var info = ImageInfo(format: format, storedSize: PixelSize(width: width, height: height))
         info.orientation = orientation
         return DecodeRequest(
-            info: info, target: target, page: page, allowPartial: allowPartial,
-            allowsEmbeddedPreview: allowsEmbeddedPreview, limits: limits, cancellation: cancellation)
+            info: info, target: target,
+            options: DecodeOptions(
+                page: page, allowsEmbeddedPreview: allowsEmbeddedPreview, allowsPartial: allowsPartial), limits: limits,
+            cancellation: cancellation)
     }
 
     /// A document that takes librsvg many seconds.

@@ -33,7 +33,7 @@ import VitrineImaging
             limits.deadline = 4
             // Claims nothing about the size: the decoder's own checks must hold.
             let request = WorkerFixture.request(
-                format, 4_000, 4_000, target: PixelSize(200), allowPartial: source.count % 2 == 0, limits: limits)
+                format, 4_000, 4_000, target: PixelSize(200), allowsPartial: source.count % 2 == 0, limits: limits)
             let decoder = format == .jxl ? "LibJXLDecoder" : format == .jp2 ? "JP2Decoder" : "VipsDecoder"
             let image = try pool.decode(source, request, decoder: format == .tiff ? nil : decoder)
             return image.isPartial ? "partial" : "decoded"

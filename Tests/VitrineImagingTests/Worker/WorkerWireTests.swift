@@ -14,22 +14,14 @@ import VitrineImaging
         (limits.maximumPixels, limits.maximumResultPixels) = (5, 6)
         var request = WorkerRequest(id: 9, operation: .decode, info: info, limits: limits)
         request.target = PixelSize(width: 200, height: 150)
-        request.page = 2
+        request.options.page = 2
         request.decoder = "VipsDecoder"
-        request.allowsEmbeddedPreview = true
+        request.options.allowsEmbeddedPreview = true
         let back = try #require(WorkerRequest(request.encoded()))
         #expect(back.info == info)
         #expect(back.limits == limits)
-        #expect(back.target == request.target && back.page == 2 && back.id == 9 && back.decoder == "VipsDecoder")
-        #expect(back.allowsEmbeddedPreview && !back.allowPartial)
-    }
-
-    @Test func decodeRequestsKeepWhetherAPreviewWillDo() throws {
-        let info = ImageInfo(format: .heic, storedSize: PixelSize(width: 4_032, height: 3_024))
-        for allowed in [false, true] {
-            let request = WorkerRequest(id: 1, DecodeRequest(info: info, target: nil, allowsEmbeddedPreview: allowed))
-            #expect(try #require(WorkerRequest(request.encoded())).allowsEmbeddedPreview == allowed)
-        }
+        #expect(back.target == request.target && back.id == 9 && back.decoder == "VipsDecoder")
+        #expect(back.options == request.options)
     }
 
     @Test func regionsSurviveTheJourney() throws {

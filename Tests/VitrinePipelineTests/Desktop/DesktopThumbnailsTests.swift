@@ -79,7 +79,7 @@ import VitrinePipeline
         var second = ImageFileSource(path: path)
         second.page = 2
         var partial = ImageFileSource(path: path)
-        partial.allowsPartial = true
+        partial.options.allowsPartial = true
         let document = PDFDocument(.file(path))
         var named = PDFPageSource(document, page: 1)
         named.identifier = "own"

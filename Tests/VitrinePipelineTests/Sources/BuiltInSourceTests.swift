@@ -12,12 +12,12 @@ import VitrinePipeline
 
     @Test func optionsOfFilesReachTheirSource() throws {
         let plain = try #require(BuiltInSource.file(path).base as? ImageFileSource)
-        #expect(plain.page == 1 && plain.sizing == .box && !plain.allowsEmbeddedPreview && !plain.allowsPartial)
+        #expect(plain.options == DecodeOptions() && plain.sizing == .box)
         let chosen = BuiltInSource.file(
             path, page: 2, fitsLongestSide: true, allowsEmbeddedPreview: true, allowsPartial: true)
         let source = try #require(chosen.base as? ImageFileSource)
         #expect(source.page == 2 && source.sizing == .longestSide)
-        #expect(source.allowsEmbeddedPreview && source.allowsPartial)
+        #expect(source.options.allowsEmbeddedPreview && source.options.allowsPartial)
         #expect(try #require(BuiltInSource.bytes([1], page: 3).base as? ImageFileSource).page == 3)
     }
 

@@ -39,7 +39,7 @@ struct CorpusTests {
         var images = 0
         for file in Self.files {
             var source = ImageFileSource(path: file)
-            source.allowsEmbeddedPreview = true
+            source.options.allowsEmbeddedPreview = true
             let answer = Self.answer(of: source, file: file)
             #expect(["image", "error"].contains(answer), "\(file): \(answer)")
             if answer == "image" { images += 1 }

@@ -126,7 +126,7 @@ import VitrinePipeline
     @Test func usesAnEmbeddedPreviewWhenAllowed() throws {
         var source = ImageFileSource(.bytes(try Self.photo()))
         let identity = try source.identity()
-        source.allowsEmbeddedPreview = true
+        source.options.allowsEmbeddedPreview = true
         #expect(try source.image(Self.request(80))[10, 50].red > 250)
         #expect(try source.image(Self.request(320))[10, 200].red < 100)
         #expect(try source.identity() != identity)
@@ -152,7 +152,7 @@ import VitrinePipeline
         let bytes = try [UInt8](Data(contentsOf: URL(filePath: Samples.path("lake.jpg"))))
         var source = ImageFileSource(.bytes(Array(bytes.prefix(bytes.count / 2)), name: "half"))
         #expect(thrown { _ = try source.image(Self.request(60)) } == "damaged")
-        source.allowsPartial = true
+        source.options.allowsPartial = true
         #expect(try source.image(Self.request(60)).size.longestSide == 60)
     }
 

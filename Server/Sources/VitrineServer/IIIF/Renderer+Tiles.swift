@@ -1,6 +1,7 @@
 import NIOCore
 import VitrineCache
 import VitrineCore
+@_spi(JPEGRows) import VitrineImageCore
 @_spi(JPEGRows) import VitrineImaging
 @_spi(JPEGRows) import VitrineJPEG
 
