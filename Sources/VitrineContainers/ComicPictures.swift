@@ -238,25 +238,11 @@ package enum ComicArchivePictures: PictureLocating {
 /// The choice of the first pages of an archive, by name, for the worker that opens archives by libarchive.
 package struct ArchivePages: Sendable {
     /// Bytes that a page can have.
-    package static let maximumBytes = ZipArchive.maximumPicture
+    package static let maximumBytes = EmbeddedPicture.maximumBytes
     /// Entries that are looked at.
     package static let maximumEntries = 65_535
     /// Pages that are kept: the first, and those that take its place if it is damaged.
     package static let most = 8
-
-    private static let question = "page "
-
-    /// The parameters of a request for a page, counted from 0.
-    package static func parameters(page: Int) -> [UInt8] { Array((question + String(page)).utf8) }
-
-    /// The page that a request asks for; nil for other questions.
-    package static func page(_ parameters: [UInt8]) -> Int? {
-        let text = String(decoding: parameters, as: UTF8.self)
-        guard text.hasPrefix(question), let page = Int(text.dropFirst(question.count)), (0..<most).contains(page) else {
-            return nil
-        }
-        return page
-    }
 
     private var pages: [(name: [UInt8], index: Int)] = []
     private var isComic = true

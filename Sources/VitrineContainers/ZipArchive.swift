@@ -35,8 +35,6 @@ package struct ZipArchive: Sendable {
     package static let maximumEntries = 65_535
     /// Bytes of the central directory that are read.
     static let maximumDirectory = 16 << 20
-    /// Bytes that an entry with a picture can inflate to.
-    package static let maximumPicture = 64 << 20
     /// Bytes that an entry with a document can inflate to.
     package static let maximumDocument = 4 << 20
 

@@ -60,7 +60,7 @@ package enum ZipPictures: PictureLocating {
         case .apk: try found.add(survey.icon)
         case .fictionBookZip:
             guard let book = survey.book else { break }
-            let bytes = try archive.bytes(of: book, reader, maximum: ZipArchive.maximumPicture)
+            let bytes = try archive.bytes(of: book, reader, maximum: EmbeddedPicture.maximumBytes)
             return try FictionBookPictures.pictures(in: bytes, input: reader.name)
         default: break
         }
@@ -109,7 +109,7 @@ private struct ZipPictureList {
                 // Inflated only if those before cannot be read.
                 pictures.append(EmbeddedPicture(content: .deflated(range, count: entry.size)))
             case .deflated:
-                let bytes = try archive.bytes(of: entry, reader, maximum: ZipArchive.maximumPicture)
+                let bytes = try archive.bytes(of: entry, reader, maximum: EmbeddedPicture.maximumBytes)
                 pictures.append(EmbeddedPicture(content: .bytes(bytes)))
             }
         } catch {

@@ -73,8 +73,11 @@ extension Codecs {
 }
 
 extension DecoderRegistry {
-    /// The decoders of all codecs.
-    package static let standard = DecoderRegistry(decoders: Codecs.standard.all.flatMap(\.decoders))
+    /// The decoders of all codecs, and that of the files that hold pictures.
+    package static let standard: DecoderRegistry = {
+        let decoders = Codecs.standard.all.flatMap(\.decoders)
+        return DecoderRegistry(decoders: decoders + [HeldPictureDecoder(decoders: decoders)])
+    }()
 }
 
 extension ImageFormat {

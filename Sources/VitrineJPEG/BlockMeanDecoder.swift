@@ -50,7 +50,6 @@ package struct BlockMeanDecoder: ImageDecoding {
     package static let minimumBlockBytes = 1
 
     package var formats: Set<ImageFormat> { [.jpeg] }
-    package var needsIsolation: Bool { false }
 
     /// Decodes at the coarsest scale that is good enough for the request.
     ///

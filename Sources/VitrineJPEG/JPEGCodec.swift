@@ -12,7 +12,9 @@ extension Codec {
         decoders.append(LibJPEGDecoder())
         encoders.append(LibJPEGEncoder())
         #endif
-        var codec = Codec(.jpeg, header: JPEGHeaderReader.self, decoders: decoders, encoders: encoders) {
+        var codec = Codec(
+            .jpeg, needsIsolation: false, header: JPEGHeaderReader.self, decoders: decoders, encoders: encoders
+        ) {
             reader throws(ImageError) in
             guard reader.count >= 2, try reader.u16(at: 0) == 0xFFD8 else { return nil }
             // Readers pass over garbage in front of the first marker, too.

@@ -18,7 +18,6 @@ package struct LibJPEGDecoder: ImageDecoding {
     package init() {}
 
     package var formats: Set<ImageFormat> { [.jpeg] }
-    package var needsIsolation: Bool { false }
     package var library: String? { "libjpeg" }
 
     /// Decodes at the smallest of 1/8, 1/4, 1/2 and 1/1 that is at least ``oversampling`` times the requested size.

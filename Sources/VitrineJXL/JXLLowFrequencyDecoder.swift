@@ -12,7 +12,6 @@ package struct JXLLowFrequencyDecoder: ImageDecoding {
     static let minimumReduction = 12.0
 
     package let formats: Set<ImageFormat> = [.jxl]
-    package let needsIsolation = false
 
     package init() {}
 

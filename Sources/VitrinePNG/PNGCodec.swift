@@ -11,7 +11,9 @@ extension Codec {
         encoders.append(LibPNGEncoder())
         #endif
         encoders.append(PNGEncoder())
-        var codec = Codec(.png, header: PNGHeaderReader.self, decoders: [PNGDecoder()], encoders: encoders) { reader in
+        var codec = Codec(
+            .png, needsIsolation: false, header: PNGHeaderReader.self, decoders: [PNGDecoder()], encoders: encoders
+        ) { reader in
             reader.matches("PNG\r\n\u{1A}\n", at: 1) && (try? reader.u8(at: 0)) == 0x89 ? .png : nil
         }
         codec.texts = PNGText.self

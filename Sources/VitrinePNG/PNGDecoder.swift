@@ -23,7 +23,6 @@ package struct PNGDecoder: ImageDecoding {
     package init() {}
 
     package var formats: Set<ImageFormat> { [.png] }
-    package var needsIsolation: Bool { false }
 
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         guard request.options.page >= 0 else {

@@ -5,7 +5,7 @@ import VitrineImageCore
 
 extension Codec {
     package static let gif = Codec(
-        .gif, header: GIFHeaderReader.self, decoders: [GIFDecoder()], encoders: [GIFEncoder()]
+        .gif, needsIsolation: false, header: GIFHeaderReader.self, decoders: [GIFDecoder()], encoders: [GIFEncoder()]
     ) { reader in
         reader.matches("GIF87a", at: 0) || reader.matches("GIF89a", at: 0) ? .gif : nil
     }
@@ -18,7 +18,9 @@ extension Codec {
         decoders.append(WebPDecoder())
         encoders.append(LibWebPEncoder())
         #endif
-        var codec = Codec(.webp, header: WebPHeaderReader.self, decoders: decoders, encoders: encoders) { reader in
+        var codec = Codec(
+            .webp, needsIsolation: false, header: WebPHeaderReader.self, decoders: decoders, encoders: encoders
+        ) { reader in
             reader.matches("RIFF", at: 0) && reader.matches("WEBP", at: 8) ? .webp : nil
         }
         #if SystemCodecs
@@ -47,7 +49,8 @@ extension Codec {
         return isCodestream || reader.matches("\0\0\0\u{C}jP  \r\n", at: 0) ? .jp2 : nil
     }
 
-    package static let bmp = Codec(.bmp, header: BMPHeaderReader.self, decoders: [BMPDecoder()]) {
+    package static let bmp = Codec(.bmp, needsIsolation: false, header: BMPHeaderReader.self, decoders: [BMPDecoder()])
+    {
         reader throws(ImageError) in
         guard reader.matches("BM", at: 0) else { return nil }
         return try BMPHeaderReader.looksRight(reader) ? .bmp : nil

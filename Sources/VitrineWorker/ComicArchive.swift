@@ -6,19 +6,17 @@ import VitrineImaging
 
 /// Reads the first pages of comics in RAR and 7z archives by libarchive.
 ///
-/// The description of such a document is the file of one page. The archive is walked twice: for the names, and for the
-/// page. The result is counted, and archives whose pages stand behind much other content are refused.
-struct ComicArchive: DocumentRendering {
+/// The archive is walked twice: for the names, and for the page. The result is counted, and archives whose pages stand
+/// behind much other content are refused.
+enum ComicArchive {
     /// Bytes that may have to be decompressed before the page of a solid archive.
     private static let maximumSkipped = 256 << 20
 
-    func describe(_ source: ByteSource, _ request: DocumentRequest) throws(ImageError) -> [UInt8] {
-        guard let number = ArchivePages.page(request.parameters) else {
-            throw .invalidRequest(reason: "an unknown question about an archive")
-        }
-        guard source.count <= request.limits.maximumInputBytes else {
+    /// The file of a page, from 0; no bytes if there are fewer pages.
+    static func page(_ source: ByteSource, _ number: Int, _ limits: ImageLimits) throws(ImageError) -> [UInt8] {
+        guard source.count <= limits.maximumInputBytes else {
             throw .limitExceeded(
-                input: source.name, limit: .inputBytes, actual: source.count, allowed: request.limits.maximumInputBytes)
+                input: source.name, limit: .inputBytes, actual: source.count, allowed: limits.maximumInputBytes)
         }
         var address: UnsafeMutableRawPointer?
         if let descriptor = source.descriptor, csandbox_map_readonly(descriptor, source.count, &address) == 0,
@@ -33,11 +31,7 @@ struct ComicArchive: DocumentRendering {
         }.get()
     }
 
-    func render(_ source: ByteSource, _ request: DocumentRequest) throws(ImageError) -> DecodedImage {
-        throw .unsupported(input: source.name, reason: WorkerServer.readsNoDocuments)
-    }
-
-    private func page(
+    private static func page(
         _ number: Int, of bytes: UnsafeRawBufferPointer, _ name: String
     ) throws(ImageError) -> [UInt8] {
         var choice = ArchivePages()
@@ -67,7 +61,7 @@ struct ComicArchive: DocumentRendering {
     }
 
     /// Calls `body` with the entries of the archive, until it returns false.
-    private func walk(
+    private static func walk(
         _ bytes: UnsafeRawBufferPointer, _ name: String,
         _ body: (Int, carchive_entry, OpaquePointer) throws(ImageError) -> Bool
     ) throws(ImageError) {

@@ -8,7 +8,6 @@ import VitrineImaging
 /// Only for the worker: a picture is one call that cannot be cancelled.
 struct JP2Decoder: ImageDecoding {
     let formats: Set<ImageFormat> = [.jp2]
-    let needsIsolation = true
 
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         guard request.options.page == 0 else {

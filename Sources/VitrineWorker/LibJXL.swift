@@ -11,7 +11,6 @@ import VitrineJXL
 /// rejects.
 struct LibJXLDecoder: ImageDecoding {
     let formats: Set<ImageFormat> = [.jxl]
-    let needsIsolation = true
 
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         let limits = request.limits

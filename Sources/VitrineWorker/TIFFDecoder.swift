@@ -8,7 +8,6 @@ import VitrineImaging
 /// alpha. All others are left to ``VipsDecoder``, which reads parts and levels of them.
 struct TIFFDecoder: ImageDecoding {
     let formats: Set<ImageFormat> = [.tiff]
-    let needsIsolation = true
 
     /// - Throws: ``ImageError/unsupported(input:reason:)`` for a variety that libvips reads, among others.
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {

@@ -6,8 +6,7 @@ import VitrineImaging
 /// It reduces while it loads where the codec can (scales, pages, pyramid levels) and then averages whole
 /// blocks. Only for the worker: libvips' error texts are per process, and libheif may abort.
 struct VipsDecoder: ImageDecoding {
-    let formats: Set<ImageFormat> = [.tiff, .heic, .svg, .jpeg, .png, .webp, .gif, .avif]
-    let needsIsolation = true
+    let formats: Set<ImageFormat> = [.tiff, .heic, .jpeg, .png, .webp, .gif, .avif]
 
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         guard let format = Self.format(request.info.format) else {
@@ -151,7 +150,6 @@ struct VipsDecoder: ImageDecoding {
 /// later editions.
 struct SecondOpinion: ImageDecoding {
     let formats: Set<ImageFormat>
-    let needsIsolation = true
     private let own: [any ImageDecoding]
 
     init(on format: ImageFormat) {

@@ -14,6 +14,9 @@ import VitrineImaging
 #if canImport(VitrineRaster)
 import VitrineRaster
 #endif
+#if canImport(VitrineSVG)
+import VitrineSVG
+#endif
 
 HelperVersion.printIfRequested(
     "vitrine-worker",
@@ -25,9 +28,10 @@ HelperVersion.printIfRequested(
 // The host runs a worker on each processor.
 IdleCores.shared.limit(to: 1)
 var decoders: [any ImageDecoding] =
-    [SecondOpinion(on: .avif)] + DecoderRegistry.standard.decoders + [JP2Decoder(), TIFFDecoder(), VipsDecoder()]
+    [SecondOpinion(on: .avif)] + Codecs.standard.all.flatMap(\.decoders)
+    + [JP2Decoder(), TIFFDecoder(), VipsDecoder()]
 var encoders: [any ImageEncoding] = []
-var documents: (any DocumentRendering)?
+var archive: ArchivedPage?
 #if canImport(VitrineJXL)
 decoders.append(LibJXLDecoder())
 encoders.append(LibJXLEncoder())
@@ -38,13 +42,17 @@ var jp2 = Codec.jp2
 jp2.decoders = [JP2Decoder()]
 decoders.append(ICNSDecoder(pictures: Codecs([Codecs.standard[.png], jp2].compactMap(\.self))))
 #endif
-#if canImport(VitrineContainers)
-documents = ComicArchive()
+#if canImport(VitrineSVG)
+decoders.append(SVGDecoder(renderer: VipsDecoder()))
 #endif
+#if canImport(VitrineContainers)
+archive = ComicArchive.page
+#endif
+decoders.append(HeldPictureDecoder(decoders: decoders, archive: archive))
 let server =
     CommandLine.arguments.dropFirst().first == RawDevelopment.argument
     ? WorkerServer(documents: RawDeveloper(), warmUp: { _ = craw_load() })
     : WorkerServer(
-        decoders: decoders, encoders: encoders, codecs: .pictures, documents: documents,
+        decoders: decoders, encoders: encoders, codecs: .pictures, files: InputReader(archive: archive),
         warmUp: WarmUp.run, hasFailedCheck: cvips_has_failed_check)
 exit(server.run().rawValue)

@@ -1,7 +1,7 @@
 import VitrineImageCore
 import Synchronization
 
-/// The choice between decoding in this process and in worker processes.
+/// The choice between reading files in this process and in worker processes.
 ///
 /// A server that decodes files of its users sets it once, at its start:
 ///
@@ -9,17 +9,17 @@ import Synchronization
 /// Isolation.standard = .always
 /// ```
 public enum Isolation: Sendable, Hashable {
-    /// Decodes in a worker where the decoder needs isolation and a worker is installed, otherwise in this process.
-    /// Formats that only the worker reads fail without one. The default.
+    /// Reads JPEG, PNG, GIF, BMP and WebP in this process, and the headers, covers and pixels of all other formats in a
+    /// worker. Where no worker is installed, this process reads them, and formats that only the worker reads fail. The
+    /// default.
     case automatic
-    /// Decodes every format in a worker. Without a worker, decoding fails.
+    /// Reads every format in a worker. Without a worker, decoding fails.
     ///
-    /// Only memory-safe Swift runs in this process: it detects the format, reads the header, metadata and colour
-    /// profile, checks the references of an SVG document, and scales and converts the worker's samples. Pictures are
-    /// encoded here, too. Files that are still arriving give only the camera's preview and the complete picture, no
-    /// single scans or rows.
+    /// Only memory-safe Swift runs in this process: it detects the format, reads metadata and the colour profile, and
+    /// scales and converts the worker's samples. Pictures are encoded here, too. Files that are still arriving give only
+    /// the camera's preview and the complete picture, no single scans or rows.
     case always
-    /// Decodes everything in this process, for input that you made yourself. Formats that only the worker reads fail.
+    /// Reads everything in this process, for input that you made yourself. Formats that only the worker reads fail.
     case inProcess
 
     private static let current = Mutex(Isolation.automatic)
@@ -37,8 +37,6 @@ public enum Isolation: Sendable, Hashable {
 /// Decodes formats in worker processes.
 package struct IsolatedDecoder: ImageDecoding {
     package let formats: Set<ImageFormat>
-    /// False: it runs in a worker already.
-    package var needsIsolation: Bool { false }
     private let pool: WorkerPool
     private let decoder: String?
     private let leavesDamaged: Bool

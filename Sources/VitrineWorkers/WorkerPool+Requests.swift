@@ -45,18 +45,12 @@ extension WorkerPool {
         if let profile, profile.count > min(request.limits.maximumProfileBytes, SharedMemory.keptPayload) {
             wire.profileCount = -1
         }
-        wire.inputCount = WorkerInput.isSmall(source) ? source.count : -1
-        let input = wire.inputCount < 0 ? try WorkerInput(source) : nil
+        let input = try wire.take(source)
         return try run(
             wire, input: input, name: source.name, format: request.info.format, cancellation: request.cancellation
         ) { (memory) throws(ImageError) in
             if let profile, wire.profileCount >= 0 { memory.payload.copyBytes(from: profile) }
-            guard wire.inputCount >= 0 else { return }
-            let room = memory.payload[wire.inputOffset...].prefix(wire.inputCount)
-            // A file that has shrunk meanwhile ends in zeros, which the decoder rejects.
-            let target = UnsafeMutableRawBufferPointer(rebasing: room)
-            let count = try source.read(into: target, at: 0)
-            UnsafeMutableRawBufferPointer(rebasing: target[count...]).initializeMemory(as: UInt8.self, repeating: 0)
+            try wire.copyInput(source, to: memory)
         } finish: { (reply, memory) throws(WorkerFailure) in
             guard case .decoded(let shape) = reply.outcome else { throw .misbehaviour }
             defer { memory.trim(used: max(shape.end, wire.inputOffset + wire.inputCount)) }
@@ -72,6 +66,36 @@ extension WorkerPool {
                 else { throw .misbehaviour }
             }
             return image
+        }
+    }
+
+    /// Reads the header of an image in a worker. Blocks; never call it from an asynchronous context.
+    ///
+    /// - Parameters:
+    ///   - source: As for ``decode(_:_:decoder:)``.
+    ///   - format: The format by the file's signature.
+    ///   - picture: Which picture of a book or a comic, from 0.
+    ///   - limits: Bounds on the work.
+    ///   - cancellation: Stops the work.
+    /// - Throws: The reader's errors; as ``decode(_:_:decoder:)``.
+    package func header(
+        of source: ByteSource, format: ImageFormat, picture: Int = 0, limits: ImageLimits,
+        cancellation: CancellationToken
+    ) throws(ImageError) -> ImageHeader {
+        var info = ImageInfo(format: format, storedSize: .zero)
+        info.pictureIndex = picture
+        var wire = WorkerRequest(id: nextRequest(), operation: .header, info: info, limits: limits)
+        let input = try wire.take(source)
+        return try run(
+            wire, input: input, name: source.name, format: format, cancellation: cancellation
+        ) { (memory) throws(ImageError) in
+            try wire.copyInput(source, to: memory)
+        } finish: { (reply, memory) throws(WorkerFailure) in
+            let description = try Self.description(reply, memory)
+            guard let header = ImageHeader(description, of: source, format: format, limits: limits) else {
+                throw .misbehaviour
+            }
+            return header
         }
     }
 
@@ -140,14 +164,19 @@ extension WorkerPool {
         let request = DocumentRequest(
             id: nextRequest(), operation: .describe, parameters: parameters, limits: limits)
         return try run(request, on: source, cancellation) { (reply, memory) throws(WorkerFailure) in
-            switch reply.outcome {
-            case .described(let description): return description
-            case .encoded(let offset, let count) where count > WorkerProtocol.maximumDescription:
-                guard let description = memory.bytes(at: offset, count: count) else { throw .misbehaviour }
-                memory.trim(used: offset + count)
-                return description
-            default: throw .misbehaviour
-            }
+            try Self.description(reply, memory)
+        }
+    }
+
+    /// The description in a reply, or in the shared memory if it is long.
+    private static func description(_ reply: WorkerReply, _ memory: SharedMemory) throws(WorkerFailure) -> [UInt8] {
+        switch reply.outcome {
+        case .described(let description): return description
+        case .encoded(let offset, let count) where count > WorkerProtocol.maximumDescription:
+            guard let description = memory.bytes(at: offset, count: count) else { throw .misbehaviour }
+            memory.trim(used: offset + count)
+            return description
+        default: throw .misbehaviour
         }
     }
 
@@ -271,6 +300,24 @@ extension WorkerPool {
         }
         isReusable = !reply.isLast && reply.memory <= recycling.maximumMemory
         return result
+    }
+}
+
+extension WorkerRequest {
+    /// Chooses where the worker finds the input: in the shared memory if it is small, else by a descriptor.
+    fileprivate mutating func take(_ source: ByteSource) throws(ImageError) -> WorkerInput? {
+        inputCount = WorkerInput.isSmall(source) ? source.count : -1
+        return inputCount < 0 ? try WorkerInput(source) : nil
+    }
+
+    /// Copies a small input into the shared memory.
+    fileprivate func copyInput(_ source: ByteSource, to memory: SharedMemory) throws(ImageError) {
+        guard inputCount >= 0 else { return }
+        let room = memory.payload[inputOffset...].prefix(inputCount)
+        // A file that has shrunk meanwhile ends in zeros, which the decoder rejects.
+        let target = UnsafeMutableRawBufferPointer(rebasing: room)
+        let count = try source.read(into: target, at: 0)
+        UnsafeMutableRawBufferPointer(rebasing: target[count...]).initializeMemory(as: UInt8.self, repeating: 0)
     }
 }
 

@@ -37,6 +37,8 @@ package enum WorkerProtocol {
         case describe = 3
         /// Draw a page or a frame of a document.
         case render = 4
+        /// Read the header of an image.
+        case header = 5
     }
 }
 

@@ -5,7 +5,7 @@ import VitrineImageCore
 package struct WorkerRequest: WorkerMessage {
     package var id: UInt64
     package var operation: WorkerProtocol.Operation
-    /// Decode: the header, as the client has read it, without previews and name.
+    /// Decode: the header, as the client has it, without the profile. Read a header: the format that the client found.
     package var info: ImageInfo
     package var target: PixelSize?
     package var region: PixelRect?
@@ -51,7 +51,7 @@ package struct WorkerRequest: WorkerMessage {
     package func encoded() -> [UInt8] {
         var wire = WireWriter(packet: id)
         wire.write(operation.rawValue)
-        Self.write(info, to: &wire)
+        info.write(to: &wire)
         wire.write(target?.width ?? 0)
         wire.write(target?.height ?? 0)
         wire.write(region)
@@ -75,7 +75,7 @@ package struct WorkerRequest: WorkerMessage {
         guard let number = wire.packetNumber() else { return nil }
         id = number
         operation = wire.enumeration(WorkerProtocol.Operation.self, or: .ping)
-        info = Self.readInfo(from: &wire)
+        info = ImageInfo(from: &wire)
         let size = PixelSize(width: wire.int(), height: wire.int())
         target = size.isEmpty ? nil : size
         region = wire.rect()
@@ -91,39 +91,6 @@ package struct WorkerRequest: WorkerMessage {
         quality = wire.double()
         isProgressive = wire.bool()
         guard wire.isComplete else { return nil }
-    }
-
-    private static func write(_ info: ImageInfo, to wire: inout WireWriter) {
-        wire.write(info.format.rawValue)
-        wire.write(info.storedSize.width)
-        wire.write(info.storedSize.height)
-        wire.write(UInt8(info.orientation.rawValue))
-        wire.write(info.hasAlpha)
-        wire.write(info.colorModel.rawValue)
-        wire.write(info.bitDepth)
-        wire.write(info.frameCount)
-        wire.write(info.duration ?? -1)
-        wire.write(info.loopCount ?? -1)
-        wire.write(info.isProgressive)
-    }
-
-    private static func readInfo(from wire: inout WireReader) -> ImageInfo {
-        // Registered decoders do not run in workers.
-        let format = ImageFormat(rawValue: wire.text()).flatMap { $0.isBuiltIn ? $0 : nil }
-        if format == nil { wire.invalidate() }
-        var info = ImageInfo(
-            format: format ?? .jpeg, storedSize: PixelSize(width: wire.int(), height: wire.int()))
-        info.orientation = Orientation(rawValue: Int(wire.integer(UInt8.self))) ?? .up
-        info.hasAlpha = wire.bool()
-        info.colorModel = ImageInfo.ColorModel(rawValue: wire.text()) ?? .other
-        info.bitDepth = wire.int()
-        info.frameCount = wire.int()
-        let duration = wire.double()
-        info.duration = duration >= 0 ? duration : nil
-        let loops = wire.int()
-        info.loopCount = loops >= 0 ? loops : nil
-        info.isProgressive = wire.bool()
-        return info
     }
 
     // Field by field: a key path would cost more than all other work on a limit.

@@ -30,6 +30,7 @@ package struct WorkerServer {
     private let decoders: [ImageFormat: [any ImageDecoding]]
     private let encoders: [any ImageEncoding]
     private let documents: (any DocumentRendering)?
+    private let files: (any FileReading)?
     /// Renders frames of animations, in a worker with decoders.
     private let animations: AnimationRenderer?
     private let warmUp: () -> Void
@@ -39,13 +40,14 @@ package struct WorkerServer {
     /// - Parameters:
     ///   - codecs: Read the headers of animations. nil for a worker that plays none.
     ///   - documents: Describes and draws documents.
+    ///   - files: Reads headers of images and covers of recordings.
     ///   - warmUp: Loads all files that decoding needs, because the sandbox closes the file system.
     ///   - hasFailedCheck: Returns whether a library has reported a defect of its own, such as a failed assertion. The
     ///     worker then ends after its reply.
     ///   - patience: Returns the milliseconds to wait for the next request, before every wait. Default ``idleTimeout``.
     package init(
         decoders: [any ImageDecoding] = [], encoders: [any ImageEncoding] = [], codecs: Codecs? = nil,
-        documents: (any DocumentRendering)? = nil, warmUp: @escaping () -> Void = {},
+        documents: (any DocumentRendering)? = nil, files: (any FileReading)? = nil, warmUp: @escaping () -> Void = {},
         hasFailedCheck: @escaping () -> Bool = { false },
         patience: @escaping () -> Int32 = { WorkerServer.idleTimeout * 1_000 }
     ) {
@@ -57,6 +59,7 @@ package struct WorkerServer {
         self.encoders = encoders
         animations = codecs.map { AnimationRenderer(byFormat, codecs: $0) }
         self.documents = documents
+        self.files = files
         self.warmUp = warmUp
         self.hasFailedCheck = hasFailedCheck
         self.patience = patience
@@ -147,7 +150,7 @@ package struct WorkerServer {
         }
         guard code == 0, !packet.isEmpty, let operation = WorkerRequest.operation(of: packet) else { return nil }
         switch operation {
-        case .ping, .decode, .encode: return WorkerRequest(packet).map { ($0, input) }
+        case .ping, .decode, .encode, .header: return WorkerRequest(packet).map { ($0, input) }
         case .describe, .render: return DocumentRequest(packet).map { ($0, input) }
         }
     }
@@ -166,6 +169,13 @@ package struct WorkerServer {
             case .encode:
                 if input >= 0 { close(input) }
                 return try encode(request, memory: memory)
+            case .header:
+                guard let files else { throw .unsupported(input: "input", reason: "this worker reads no images") }
+                let source = try Self.source(input, request, SharedBuffer(memory))
+                let header = try files.header(
+                    of: source, format: request.info.format, picture: request.info.pictureIndex,
+                    limits: request.limits)
+                return try describe(header.encoded(), memory)
             case .ping, .describe, .render:
                 if input >= 0 { close(input) }
                 return .pong(sandbox)
@@ -188,6 +198,8 @@ package struct WorkerServer {
         job.region = request.region
         job.allowsScaling = request.scales
         job.threads = max(1, min(request.threads, IdleCores.maximumThreads))
+        // Those that the host has claimed for this decode.
+        IdleCores.shared.limit(to: job.threads)
         var candidates = decoders[info.format] ?? []
         if !request.decoder.isEmpty {
             candidates = candidates.filter { request.decoder == String(describing: type(of: $0)) }
@@ -205,19 +217,24 @@ package struct WorkerServer {
             let image = try animations.render(source, request)
             return try share(image, requestedProfile: nil, room: SharedBuffer(memory), memory: memory)
         }
-        guard let documents else { throw .unsupported(input: "input", reason: Self.readsNoDocuments) }
-        guard request.operation == .render else {
-            let description = try documents.describe(source, request)
-            guard description.count > WorkerProtocol.maximumDescription else { return .described(description) }
-            guard description.count <= memory.payload.count else {
-                throw .limitExceeded(
-                    input: "input", limit: .memory, actual: description.count, allowed: memory.payload.count)
-            }
-            memory.payload.copyBytes(from: description)
-            return .encoded(offset: 0, count: description.count)
+        if request.operation == .describe, let files, let cover = CoverParameters(request.parameters) {
+            return try describe(files.cover(of: source, kind: cover.kind, limits: request.limits), memory)
         }
+        guard let documents else { throw .unsupported(input: "input", reason: Self.readsNoDocuments) }
+        guard request.operation == .render else { return try describe(documents.describe(source, request), memory) }
         let image = try documents.render(source, request)
         return try share(image, requestedProfile: nil, room: SharedBuffer(memory), memory: memory)
+    }
+
+    /// A description in the packet, or in the shared memory if it is long.
+    private func describe(_ description: [UInt8], _ memory: SharedMemory) throws(ImageError) -> WorkerReply.Outcome {
+        guard description.count > WorkerProtocol.maximumDescription else { return .described(description) }
+        guard description.count <= memory.payload.count else {
+            throw .limitExceeded(
+                input: "input", limit: .memory, actual: description.count, allowed: memory.payload.count)
+        }
+        memory.payload.copyBytes(from: description)
+        return .encoded(offset: 0, count: description.count)
     }
 
     /// Returns the input of a request, from the descriptor or in the shared memory, where nothing else gets its place.
@@ -308,6 +325,47 @@ package struct WorkerServer {
         }
         memory.payload.copyBytes(from: file)
         return .encoded(offset: 0, count: file.count)
+    }
+}
+
+/// Reads in a worker what is known of a file without its pixels.
+package protocol FileReading: Sendable {
+    /// The header of an image.
+    ///
+    /// - Parameters:
+    ///   - format: The format, which the name of the file may have told.
+    ///   - picture: Which picture of a book or a comic, from 0; a damaged one is passed over.
+    func header(
+        of source: ByteSource, format: ImageFormat, picture: Int, limits: ImageLimits
+    ) throws(ImageError) -> ImageHeader
+
+    /// The picture of a recording: its kind in one byte, and its file; nothing if it has none that can be read.
+    func cover(of source: ByteSource, kind: Int, limits: ImageLimits) throws(ImageError) -> [UInt8]
+}
+
+/// The parameters of a request for the picture of a recording.
+package struct CoverParameters: Sendable {
+    /// The subject of the picture, by the numbers of ID3v2.
+    package var kind: Int
+
+    /// `COVR`, which tells the parameters from those of documents.
+    private static let magic: UInt32 = 0x5256_4F43
+
+    package init(kind: Int) { self.kind = kind }
+
+    package func encoded() -> [UInt8] {
+        var wire = WireWriter()
+        wire.write(Self.magic)
+        wire.write(kind)
+        return wire.bytes
+    }
+
+    /// Reads the bytes of ``encoded()``; nil for other bytes.
+    package init?(_ bytes: [UInt8]) {
+        var wire = WireReader(bytes)
+        let isMarked = wire.integer(UInt32.self) == Self.magic
+        kind = wire.int()
+        guard isMarked, wire.isComplete else { return nil }
     }
 }
 

@@ -5,6 +5,7 @@
 // With `restore=1` it begins nothing and reports how all of the list have ended. With `scarce=1` it loads the address
 // twice by one loader: without descriptors, and with them. With `place=1` it places a part file in the directory of files
 // twice, in the same way. With `open=1` it only opens the first word as a database.
+import Dispatch
 import Foundation
 import VitrineCore
 import VitrineDatabase
@@ -70,8 +71,14 @@ enum DownloadChild {
     }
 
     private static func loadWithoutDescriptors(_ url: URL) async {
-        // Dispatch ends the process if it has no descriptors for its timers, so these are made before.
+        // Dispatch ends the process if it has no descriptors for its timers, so those of each clock are made before.
         try? await Task.sleep(for: .milliseconds(1))
+        await withCheckedContinuation { next in
+            DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(1)) { next.resume() }
+        }
+        await withCheckedContinuation { next in
+            DispatchQueue.global().asyncAfter(wallDeadline: .now() + .milliseconds(1)) { next.resume() }
+        }
         var limit = takeDescriptors()
         let loader = CurlLoader()
         for attempt in ["without", "with"] {

@@ -4,7 +4,7 @@ import VitrineImaging
 import VitrinePipeline
 
 extension FuzzTargets {
-    static var wire: [FuzzTarget] { [reply, request, document, wireValues, failures] }
+    static var wire: [FuzzTarget] { [reply, request, header, document, wireValues, failures] }
 
     private static let reply = FuzzTarget("worker-reply", seeds: { replies }) { bytes in
         guard let reply = WorkerReply(bytes) else { throw FuzzRefusal() }
@@ -69,6 +69,26 @@ extension FuzzTargets {
     ) { bytes in
         guard let request = WorkerRequest(bytes) else { throw FuzzRefusal() }
         _ = request.inputOffset
+    }
+
+    private static let header = FuzzTarget(
+        "worker-header",
+        seeds: {
+            [ImageFormat.heic, .gif].map { format in
+                var header = ImageHeader(info: ImageInfo(format: format, storedSize: PixelSize(width: 640, height: 480)))
+                header.info.embeddedPreviews = [.init(offset: 1, count: 2, size: PixelSize(3))]
+                (header.exif, header.convertedExif, header.frameSeconds) = (1..<5, [1, 2], [0.5, 1])
+                return header.encoded()
+            }
+        }
+    ) { bytes in
+        let source = ByteSource(bytes: bytes, name: "file")
+        for format in [ImageFormat.heic, .gif] {
+            guard let header = ImageHeader(bytes, of: source, format: format, limits: limits) else { continue }
+            precondition(header.exif.map { $0.upperBound <= bytes.count } ?? true)
+            return
+        }
+        throw FuzzRefusal()
     }
 
     private static let document = FuzzTarget(

@@ -16,7 +16,6 @@ struct LeakingDecoder: ImageDecoding {
     private static let latest = Atomic<UInt>(0)
 
     let formats: Set<ImageFormat> = [.png]
-    let needsIsolation = false
 
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         let leaked = UnsafeMutablePointer<UInt8>.allocate(capacity: Self.leakedBytes)
@@ -32,7 +31,6 @@ struct FinalDecoder: ImageDecoding {
     static var hasDecoded: Bool { decoded.load(ordering: .relaxed) }
 
     let formats: Set<ImageFormat> = [.png]
-    let needsIsolation = false
 
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         Self.decoded.store(true, ordering: .relaxed)
@@ -43,7 +41,6 @@ struct FinalDecoder: ImageDecoding {
 /// Never comes back.
 struct EndlessDecoder: ImageDecoding {
     let formats: Set<ImageFormat> = [.png]
-    let needsIsolation = false
 
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         while true { sleep(1_000) }
@@ -55,7 +52,6 @@ struct HungryDecoder: ImageDecoding {
     private static let blockBytes = 4 << 20
 
     let formats: Set<ImageFormat> = [.png]
-    let needsIsolation = false
 
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         var blocks: [UnsafeMutableRawPointer] = []
@@ -79,7 +75,6 @@ struct HungryDecoder: ImageDecoding {
 /// Tries to raise its own limits, and other ways to memory that no limit counts. Gives the error of each, or 0.
 struct RaisingDecoder: ImageDecoding {
     let formats: Set<ImageFormat> = [.png]
-    let needsIsolation = false
 
     private typealias Call = @convention(c) (Int, Int, Int, Int, Int, Int, Int) -> Int
 
@@ -120,7 +115,6 @@ struct DamagingDecoder: ImageDecoding {
     private static let isDamaged = Atomic<Bool>(false)
 
     let formats: Set<ImageFormat> = [.png]
-    let needsIsolation = false
 
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         if Self.isDamaged.exchange(true, ordering: .relaxed) { abort() }
@@ -131,7 +125,6 @@ struct DamagingDecoder: ImageDecoding {
 /// Ends the process.
 struct CrashingDecoder: ImageDecoding {
     let formats: Set<ImageFormat> = [.png]
-    let needsIsolation = false
 
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage { abort() }
 }
@@ -139,7 +132,6 @@ struct CrashingDecoder: ImageDecoding {
 /// Meets a state that it takes for impossible.
 struct InconsistentDecoder: ImageDecoding {
     let formats: Set<ImageFormat> = [.png]
-    let needsIsolation = false
 
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         throw .corrupt(input: source.name, reason: "Internal error: 7")
@@ -149,7 +141,6 @@ struct InconsistentDecoder: ImageDecoding {
 /// Says which options reached it.
 struct EchoingDecoder: ImageDecoding {
     let formats: Set<ImageFormat> = [.png]
-    let needsIsolation = false
 
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         throw .corrupt(input: source.name, reason: String(describing: request.options))
@@ -159,7 +150,6 @@ struct EchoingDecoder: ImageDecoding {
 /// Finds damage in the file.
 struct RefusingDecoder: ImageDecoding {
     let formats: Set<ImageFormat> = [.png]
-    let needsIsolation = false
 
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         throw .corrupt(input: source.name, reason: "a wrong checksum")
@@ -169,7 +159,6 @@ struct RefusingDecoder: ImageDecoding {
 /// Gives one pixel after a wait, in which the process does nothing.
 struct WaitingDecoder: ImageDecoding {
     let formats: Set<ImageFormat> = [.png]
-    let needsIsolation = false
 
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         usleep(400_000)
@@ -180,7 +169,6 @@ struct WaitingDecoder: ImageDecoding {
 /// Works without end.
 struct BusyDecoder: ImageDecoding {
     let formats: Set<ImageFormat> = [.png]
-    let needsIsolation = false
 
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         while true { if getpid() == 0 { return .onePixel } }
@@ -201,7 +189,6 @@ extension DecodedImage {
 /// Allocates 64 MB in small blocks and frees all but the last of them, which keeps the others from the system.
 struct HoleyDecoder: ImageDecoding {
     let formats: Set<ImageFormat> = [.png]
-    let needsIsolation = true
 
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         var blocks: [UnsafeMutableRawPointer] = []

@@ -127,9 +127,12 @@ private struct FormatReport: Encodable {
 
     private static func image(_ format: ImageFormat) -> FormatReport {
         var readers: [Reader] = []
+        // This program may be its own worker.
+        let isIsolated = ImageDecoder().isIsolated(format) && WorkerPool.own == nil
+        let process = isIsolated ? "vitrine-worker" : "vitrine"
         if format.holdsPictures {
             // Names in 7z are compressed, and pages in RAR mostly.
-            if format != .comic7z { readers.append(Reader(method: "embedded picture", process: "vitrine")) }
+            if format != .comic7z { readers.append(Reader(method: "embedded picture", process: process)) }
             if format == .comicRAR || format == .comic7z {
                 readers.append(Reader(method: "library", library: "libarchive", process: "vitrine-worker"))
             }
@@ -142,8 +145,7 @@ private struct FormatReport: Encodable {
                 readers.append(
                     Reader(
                         method: decoder.library == nil ? "decoder" : "library", library: decoder.library,
-                        // This program may be its own worker.
-                        process: decoder.needsIsolation && WorkerPool.own == nil ? "vitrine-worker" : "vitrine"))
+                        process: process))
             }
             if let library = workerLibraries[format] {
                 readers.append(Reader(method: "library", library: library, process: "vitrine-worker"))

@@ -5,6 +5,8 @@ import VitrineImageCore
 /// Source: ISO/IEC 14496-12 for boxes and sample tables; L. Lalou's description of CR3 (canon_cr3) for Canon's boxes.
 package enum CanonRaw3Locator: PictureLocating {
     package static let formats: [ImageFormat] = [.cr3]
+    package static let isRaw = true
+    package static let tellsEarly = true
 
     package static func format(of reader: ByteReader) throws(ImageError) -> ImageFormat? {
         reader.matches("ftypcrx ", at: 4) ? .cr3 : nil
@@ -84,6 +86,7 @@ package enum CanonRaw3Locator: PictureLocating {
 /// Source: the CIFF specification 1.0 (Canon, 1997) and ExifTool (CanonRaw).
 package enum CanonHeapLocator: PictureLocating {
     package static let formats: [ImageFormat] = [.crw]
+    package static let isRaw = true
 
     private static let maximumHeaps = 64
     private static let maximumEntries = 512

@@ -5,6 +5,8 @@ import VitrineImageCore
 /// Source: the layout that ExifTool (FujiFilm, ProcessRAF) and LibRaw (parse_fuji) read.
 package enum FujifilmRawLocator: PictureLocating {
     package static let formats: [ImageFormat] = [.raf]
+    package static let isRaw = true
+    package static let tellsEarly = true
 
     package static func format(of reader: ByteReader) throws(ImageError) -> ImageFormat? {
         reader.matches("FUJIFILMCCD-RAW ", at: 0) ? .raf : nil
@@ -24,6 +26,7 @@ package enum FujifilmRawLocator: PictureLocating {
 /// Source: the X3F description by J. Hoyt (x3f_specification) and ExifTool (SigmaRaw).
 package enum SigmaRawLocator: PictureLocating {
     package static let formats: [ImageFormat] = [.x3f]
+    package static let isRaw = true
 
     /// Sections of one file looked at.
     private static let maximumSections = 64
@@ -77,6 +80,7 @@ package enum SigmaRawLocator: PictureLocating {
 /// Source: the layout that ExifTool (MinoltaRaw) and LibRaw (parse_minolta) read.
 package enum MinoltaRawLocator: PictureLocating {
     package static let formats: [ImageFormat] = [.mrw]
+    package static let isRaw = true
 
     private static let maximumBlocks = 64
 

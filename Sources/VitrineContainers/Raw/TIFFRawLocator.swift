@@ -8,6 +8,8 @@ package enum TIFFRawLocator: PictureLocating {
     package static let formats: [ImageFormat] = [
         .cr2, .nef, .arw, .dng, .orf, .rw2, .pef, .srw, .hasselblad, .erf, .kdc, .iiq, .tiffRaw,
     ]
+    package static let isRaw = true
+    package static let tellsEarly = true
 
     // MARK: Format
 

@@ -18,7 +18,6 @@ import VitrineImageCore
 /// sequence header), PQ and HLG included.
 package struct AVIFDecoder: ImageDecoding {
     package let formats: Set<ImageFormat> = [.avif]
-    package let needsIsolation = true
     package var library: String? { "libavif" }
 
     package init() {}

@@ -13,7 +13,6 @@ import VitrineImageCore
 /// - damaged files, and those that end early, which libheif may fill
 package struct HEICDecoder: ImageDecoding {
     package let formats: Set<ImageFormat> = [.heic]
-    package let needsIsolation = false
     private let cores: IdleCores
     private let minimumPixelsOfThread: Int
 

@@ -16,6 +16,9 @@ package struct Codec: Sendable {
     package let locator: (any PictureLocating.Type)?
     /// Reads recordings and films, whose formats are none of ``formats``.
     package let media: (any MediaReading.Type)?
+    /// Whether headers and pixels are read in a worker process where there is one. False for formats whose code has
+    /// earned to read foreign bytes beside the memory of a program; see `Security.md`.
+    package let needsIsolation: Bool
     /// In the order in which they are asked. Empty where only `vitrine-worker` decodes.
     package var decoders: [any ImageDecoding]
     /// Of two for one format, the first is used.
@@ -33,18 +36,18 @@ package struct Codec: Sendable {
 
     /// A codec of images.
     package init(
-        _ formats: ImageFormat..., header: any HeaderReading.Type, decoders: [any ImageDecoding] = [],
-        encoders: [any ImageEncoding] = [],
+        _ formats: ImageFormat..., needsIsolation: Bool = true, header: any HeaderReading.Type,
+        decoders: [any ImageDecoding] = [], encoders: [any ImageEncoding] = [],
         signature: @escaping @Sendable (ByteReader) throws(ImageError) -> ImageFormat?
     ) {
         (self.formats, self.signature, self.header, locator, media) = (formats, signature, header, nil, nil)
-        (self.decoders, self.encoders) = (decoders, encoders)
+        (self.needsIsolation, self.decoders, self.encoders) = (needsIsolation, decoders, encoders)
     }
 
     /// A codec of files that are shown by a picture inside them.
     package init(_ locator: any PictureLocating.Type) {
         (formats, header, self.locator, media) = (locator.formats, nil, locator, nil)
-        (decoders, encoders) = ([], [])
+        (needsIsolation, decoders, encoders) = (true, [], [])
         signature = { reader throws(ImageError) in
             do throws(ImageError) {
                 return try locator.format(of: reader)
@@ -58,7 +61,8 @@ package struct Codec: Sendable {
 
     /// A codec of recordings and films.
     package init(media: any MediaReading.Type) {
-        (formats, header, locator, self.media, decoders, encoders) = ([], nil, nil, media, [], [])
+        (formats, header, locator, self.media) = ([], nil, nil, media)
+        (needsIsolation, decoders, encoders) = (true, [], [])
         signature = { _ in nil }
     }
 }

@@ -47,8 +47,6 @@ public struct DecodeRequest: Sendable {
 package protocol ImageDecoding: Sendable {
     /// The formats it reads.
     var formats: Set<ImageFormat> { get }
-    /// Whether it belongs into a worker process: it cannot be cancelled, or its library is known to abort.
-    var needsIsolation: Bool { get }
     /// The library it calls; nil, the default, for a decoder of this package.
     var library: String? { get }
 

@@ -14,6 +14,9 @@ package struct EmbeddedPicture: Sendable {
         case archived(page: Int)
     }
 
+    /// Bytes that a picture can have which is not in the file as it is.
+    package static let maximumBytes = 64 << 20
+
     package var content: Content
     /// The stored size; nil to take it from the picture's own header.
     package var size: PixelSize?
@@ -48,6 +51,11 @@ package protocol PictureLocating: Sendable {
     /// The formats of the family.
     static var formats: [ImageFormat] { get }
 
+    /// Whether the files are raw ones of cameras, which LibRaw develops. Default false.
+    static var isRaw: Bool { get }
+    /// Whether the first 64 KiB of a file tell where its pictures stand. Default false.
+    static var tellsEarly: Bool { get }
+
     /// The format of an input by its content; nil if it belongs to another family. Called for every input that no
     /// image format claims, so the first bytes should suffice to say no.
     static func format(of reader: ByteReader) throws(ImageError) -> ImageFormat?
@@ -59,6 +67,11 @@ package protocol PictureLocating: Sendable {
     static func pictures(
         _ reader: ByteReader, _ format: ImageFormat, _ limits: ImageLimits
     ) throws(ImageError) -> EmbeddedPictures
+}
+
+extension PictureLocating {
+    package static var isRaw: Bool { false }
+    package static var tellsEarly: Bool { false }
 }
 
 /// A picture of a file, opened: where its bytes are and how large it is.

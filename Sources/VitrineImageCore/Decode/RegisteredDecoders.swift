@@ -68,7 +68,6 @@ package struct RegisteredDecoder: ImageDecoding {
     package var isAllowed = true
 
     package var formats: Set<ImageFormat> { [format] }
-    package var needsIsolation: Bool { false }
 
     package init(_ decoder: any ImageFormatDecoder) {
         format = decoder.format

@@ -65,6 +65,8 @@ public struct ImageInfo: Sendable, Hashable {
     public var loopCount: Int?
     /// Whether rows are stored in several passes (progressive JPEG, Adam7 PNG, interlaced GIF).
     public var isProgressive = false
+    /// Which picture of a book or a comic, in their order, the header describes; 0 for other files.
+    package var pictureIndex = 0
     /// Smaller images inside the file, largest first.
     package var embeddedPreviews: [EmbeddedPreview] = []
 
@@ -89,12 +91,6 @@ package struct ImageHeader {
     package var convertedExif: [UInt8]?
     /// Where the XMP packet stands, if it is stored uncompressed.
     package var xmp: Range<Int>?
-    /// The pictures of a file that is shown by one of them, largest first; empty for images.
-    package var pictures: [HeldPicture] = []
-    /// The pictures that the file is shown by if that one is damaged, in order.
-    package var alternatives: [EmbeddedPicture] = []
-    /// Whether each of the pictures has its own orientation.
-    package var ownOrientation = false
     /// Seconds each frame of an animation is shown, in order; at most as many as the limits allow to decode.
     package var frameSeconds: [Double] = []
 

@@ -69,9 +69,9 @@ public final class AnimatedImage: Sendable {
         budget: FrameBudget = .shared
     ) throws(ImageError) {
         let opened = try ByteSource(input)
-        let header = try ImageHeader.read(opened, decoder.limits, CancellationToken())
+        let header = try decoder.header(of: opened)
         let info = header.info
-        guard info.isAnimated, header.pictures.isEmpty, info.format.isBuiltIn else { return nil }
+        guard info.isAnimated, info.format.isBuiltIn else { return nil }
         try decoder.limits.check(info, source: opened, frames: info.frameCount)
         // A file that ends early has fewer frames than it says.
         let frames = min(info.frameCount, header.frameSeconds.count)
@@ -85,8 +85,7 @@ public final class AnimatedImage: Sendable {
         self.info = info
         timing = AnimationTiming(durations: Array(header.frameSeconds[..<frames]), loopCount: info.loopCount ?? 0)
         // A worker that knows the file again has its decoder still open.
-        let isLocal = decoder.isolation != .always && [.gif, .png, .webp].contains(info.format)
-        source = isLocal ? opened : try opened.withDescriptor()
+        source = decoder.isIsolated(info.format) ? try opened.withDescriptor() : opened
         self.resizer = resizer
         self.processors = processors
         self.decoder = decoder

@@ -18,7 +18,7 @@ extension ImageDecoder {
         return try Deadline.run(seconds: limits.deadline, input: opened.name, cancellation: cancellation) {
             token throws(ImageError) in
             let source = ByteSource(opened, polling: token)
-            let info = try ImageInfo(reading: source, limits: limits)
+            let info = try header(of: source, until: token).info
             try limits.check(info, source: source)
             guard !info.embeddedPreviews.isEmpty else { return nil }
             let plan = try DecodePlan(resizer, for: info, limits: limits, input: source.name)

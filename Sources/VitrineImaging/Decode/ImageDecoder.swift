@@ -1,5 +1,4 @@
 import VitrineCore
-import VitrineSVG
 
 /// Decodes images of any supported format at a requested size.
 ///
@@ -12,13 +11,12 @@ import VitrineSVG
 /// Examples are the block means of a large JPEG, the first scan of a progressive one, or a scaled decode. Decoding at a
 /// size is therefore far cheaper than decoding and resizing afterwards.
 ///
-/// The header is checked against its ``ImageLimits`` before any pixel is decoded. Formats whose libraries cannot be
-/// stopped or trusted are decoded in a worker process; see ``Isolation``. ``register(_:)`` adds decoders for further
-/// formats.
+/// The header is checked against its ``ImageLimits`` before any pixel is decoded. All but the most common formats are
+/// read in a worker process; see ``Isolation``. ``register(_:)`` adds decoders for further formats.
 public struct ImageDecoder: Sendable {
     /// Bounds on the input and on the work; see ``ImageLimits``.
     package var limits: ImageLimits
-    /// Which decoders run in worker processes. Default ``Isolation/standard``.
+    /// What is read in worker processes. Default ``Isolation/standard``.
     package var isolation: Isolation
     package var registry: DecoderRegistry
     package var pool: WorkerPool
@@ -29,7 +27,7 @@ public struct ImageDecoder: Sendable {
     ///
     /// - Parameters:
     ///   - limits: Bounds on the input and on the work.
-    ///   - isolation: Which decoders run in worker processes.
+    ///   - isolation: What is read in worker processes.
     public init(limits: ImageLimits = .standard, isolation: Isolation = .standard) {
         self.init(limits: limits, isolation: isolation, registry: .standard, pool: .shared)
         ownPool = .own
@@ -47,11 +45,11 @@ public struct ImageDecoder: Sendable {
     /// - Throws: ``ImageError`` if the input cannot be read or is not an image, or `CancellationError` if the task is
     ///   cancelled.
     public func info(of input: ImageInput) async throws -> ImageInfo {
-        let (limits, token) = (limits, CancellationToken())
+        let token = CancellationToken()
         do {
             return try await withTaskCancellationHandler {
                 try await BlockingExecutor.shared.run { () throws(ImageError) in
-                    try ImageInfo(of: input, limits: limits, cancellation: token)
+                    try header(of: ByteSource(input), cancellation: token).info
                 }
             } onCancel: {
                 token.cancel()
@@ -99,67 +97,119 @@ public struct ImageDecoder: Sendable {
         return images[0]
     }
 
-    /// A document that keeps to itself, in memory: a file might become another one between the check and the drawing.
-    ///
-    /// - Throws: ``ImageError/unsupported(input:reason:)`` when its references cannot be found.
-    func checkedDrawing(
-        _ source: ByteSource, frames: Int
-    ) throws(ImageError) -> (ByteSource, ImageInfo) {
-        let copy = ByteSource(bytes: try source.allBytes(), name: source.name)
-        // Read anew, as the file may have changed already.
-        let info = try ImageInfo(reading: copy, limits: limits)
-        try limits.check(info, source: copy, frames: frames)
-        guard info.format == .svg else { return (copy, info) }
-        let drawing = try SVGDrawing(copy, limits)
-        return (ByteSource(bytes: drawing.bytes, name: copy.name), info)
-    }
-
     /// Whether there is a decoder for a format: in this build, or in a worker that is installed.
     package func canDecode(_ format: ImageFormat) -> Bool {
-        // What a camera or a program stores as a picture is JPEG or PNG.
-        if format.holdsPictures { return canDecode(.jpeg) }
         guard format.isBuiltIn else {
             return isolation != .always && RegisteredDecoders.shared.decoder(for: format.rawValue) != nil
         }
         if !registry.decoders(for: format).isEmpty, isolation != .always || ownPool != nil { return true }
-        return isolation != .inProcess && pool.isAvailable
+        return isolation != .inProcess && Codecs.standard[format] != nil && pool.isAvailable
     }
 
-    /// The decoders for one format, with those that need it moved into the worker.
+    /// The decoders for one format. Each of them leaves to the next one what it does not read.
     package func decoders(for format: ImageFormat) -> [any ImageDecoding] {
         guard format.isBuiltIn else {
             guard var decoder = RegisteredDecoders.shared.decoder(for: format.rawValue) else { return [] }
             decoder.isAllowed = isolation != .always
             return [decoder]
         }
-        // Each of them leaves to the next one what it does not read.
+        let local = isIsolated(format) ? [] : registry.decoders(for: format)
+        if isolation == .inProcess { return local }
+        let pools = isolation == .automatic && !local.isEmpty ? [pool] : workers(for: format)
+        return local
+            + pools.map { pool in
+                // libheif reads some files that libavif calls damaged.
+                let leavesDamaged = format == .avif && pool === ownPool && pools.count > 1
+                return IsolatedDecoder(formats: [format], pool: pool, leavesDamaged: leavesDamaged)
+            }
+    }
+
+    /// Whether headers and pixels of a format are read by workers alone.
+    package func isIsolated(_ format: ImageFormat) -> Bool {
         switch isolation {
-        case .inProcess:
-            return registry.decoders(for: format)
-        case .always:
-            return isolated(format)
+        case .inProcess: return false
+        case .always: return format.isBuiltIn
         case .automatic:
-            let local = registry.decoders(for: format)
-            let trusted = local.filter { !$0.needsIsolation }
-            let remaining = local.filter(\.needsIsolation)
-            if remaining.isEmpty { return trusted + [IsolatedDecoder(pool: pool)] }
-            // Without a worker, decoding in process is still better than not at all; foreign-only formats then say
+            guard format.isBuiltIn, Codecs.standard[format]?.needsIsolation != false else { return false }
+            // Without a worker, reading in this process is better than not at all; formats of the worker alone then say
             // what is missing.
-            return trusted + (ownPool != nil || pool.isAvailable ? isolated(format) : remaining)
+            return ownPool != nil || pool.isAvailable
         }
     }
 
-    /// The decoders of a format in workers: that of the running program, which starts sooner than one with libvips, and
-    /// that of ``pool``.
-    private func isolated(_ format: ImageFormat) -> [any ImageDecoding] {
+    /// The workers for a format: the running program, which starts sooner than one with libvips, and that of ``pool``.
+    private func workers(for format: ImageFormat) -> [WorkerPool] {
         let isInstalled = pool.isAvailable
         // This library's decoder of JPEG XL reads small sizes only.
         guard let ownPool, !registry.decoders(for: format).isEmpty, format != .jxl || !isInstalled else {
-            return [IsolatedDecoder(pool: pool)]
+            return [pool]
         }
-        // libheif reads some files that libavif calls damaged.
-        let own = IsolatedDecoder(formats: [format], pool: ownPool, leavesDamaged: format == .avif && isInstalled)
-        return isInstalled ? [own, IsolatedDecoder(pool: pool)] : [own]
+        return isInstalled ? [ownPool, pool] : [ownPool]
+    }
+}
+
+extension ImageDecoder {
+    /// The header of an opened input, within the deadline of the limits.
+    package func header(
+        of source: ByteSource, cancellation: CancellationToken = CancellationToken()
+    ) throws(ImageError) -> ImageHeader {
+        try Deadline.run(seconds: limits.deadline, input: source.name, cancellation: cancellation) {
+            token throws(ImageError) in
+            try header(of: ByteSource(source, polling: token), until: token)
+        }
+    }
+
+    /// Finds the format by content and reads the header.
+    ///
+    /// - Parameters:
+    ///   - picture: Which picture of a book or a comic, from 0; a damaged one is passed over.
+    ///   - token: Ends the work of a worker.
+    func header(
+        of source: ByteSource, picture: Int = 0, until token: CancellationToken
+    ) throws(ImageError) -> ImageHeader {
+        let reader = ByteReader(source)
+        guard reader.count > 0 else { throw .empty(input: reader.name) }
+        if let decoder = try RegisteredDecoders.shared.decoder(recognizing: reader) {
+            return try decoder.header(reader, limits).checked(reader)
+        }
+        guard let format = try ImageFormat.detectBuiltIn(reader) else {
+            throw Codecs.standard.unrecognized(reader.name)
+        }
+        guard isIsolated(format) else {
+            return try InputReader().header(of: source, format: format, picture: picture, limits: limits)
+        }
+        var refusal = Codecs.standard.unrecognized(reader.name)
+        for pool in workers(for: format) {
+            do throws(ImageError) {
+                return try pool.header(
+                    of: source, format: format, picture: picture, limits: limits, cancellation: token)
+            } catch {
+                // Another worker finds no picture either.
+                guard case .unsupported = error, !error.concernsMissingPicture else { throw error }
+                refusal = error
+            }
+        }
+        throw refusal
+    }
+
+    /// Finds the picture of a recording; nil for one without a picture that can be read, and for other files.
+    ///
+    /// - Throws: ``ImageError/unreadable(input:reason:)``, ``ImageError/timedOut(input:)``,
+    ///   ``ImageError/cancelled(input:)`` and ``ImageError/workerFailed(input:reason:)`` only.
+    package func cover(
+        of source: ByteSource, preferring kind: RecordingCover.Kind, cancellation: CancellationToken
+    ) throws(ImageError) -> RecordingCover? {
+        guard isolation == .always || isolation == .automatic && (ownPool != nil || pool.isAvailable) else {
+            return try RecordingCover(of: source, preferring: kind, limits: limits, cancellation: cancellation)
+        }
+        let parameters = CoverParameters(kind: kind.rawValue).encoded()
+        let answer = try (ownPool ?? pool).describe(
+            source, parameters: parameters, limits: limits, cancellation: cancellation)
+        guard let number = answer.first else { return nil }
+        guard let kind = RecordingCover.Kind(rawValue: Int(number)) else {
+            throw .workerFailed(input: source.name, reason: "the helper described no cover")
+        }
+        return RecordingCover(kind: kind, bytes: Array(answer.dropFirst()))
     }
 }
 
@@ -188,29 +238,28 @@ extension ImageDecoder {
         let result: Result<[Image], ImageError> = try Deadline.run(
             seconds: limits.deadline, input: opened.name, cancellation: cancellation
         ) { token throws(ImageError) in
-            var source = ByteSource(opened, polling: token)
-            var header: ImageHeader
+            let source = ByteSource(opened, polling: token)
+            let header: ImageHeader
             do throws(ImageError) {
-                header = try ImageHeader(ByteReader(source), limits)
+                header = try self.header(of: source, until: token)
             } catch {
                 return .failure(error)
             }
             try limits.check(header.info, source: source, frames: options.page &+ 1)
-            if header.info.format == .svg {
-                (source, header.info) = try checkedDrawing(source, frames: options.page &+ 1)
-            }
             return .success(
                 try IdleCores.shared.counting { () throws(ImageError) in
-                    var header = header
+                    var info = header.info
                     while true {
                         do throws(ImageError) {
                             return try decode(
-                                source, header, at: resizers, options: options, cancellation: token, rows: rows)
+                                source, info, at: resizers, options: options, cancellation: token, rows: rows)
                         } catch {
                             // The next picture of a book or a comic, if this one is damaged.
-                            guard error.concernsBytes, let next = header.next(source, limits) else { throw error }
-                            try limits.check(next.info, source: source, frames: options.page &+ 1)
-                            header = next
+                            guard error.concernsBytes, info.format.holdsPictures,
+                                let next = try? self.header(of: source, picture: info.pictureIndex + 1, until: token)
+                            else { throw error }
+                            info = next.info
+                            try limits.check(info, source: source, frames: options.page &+ 1)
                         }
                     }
                 })
@@ -228,10 +277,9 @@ extension ImageDecoder {
     }
 
     private func decode(
-        _ source: ByteSource, _ header: ImageHeader, at resizers: [ImageResizer], options: DecodeOptions,
+        _ source: ByteSource, _ info: ImageInfo, at resizers: [ImageResizer], options: DecodeOptions,
         cancellation: CancellationToken, rows: RowNotes?
     ) throws(ImageError) -> [Image] {
-        let info = header.info
         guard options.page >= 0 && options.page < max(1, info.frameCount) else {
             throw .invalidRequest(
                 reason: "\(source.name) has no page \(options.page): it has \(info.frameCount), counted from 0")
@@ -257,8 +305,6 @@ extension ImageDecoder {
         let decoded: DecodedImage
         if let preview = try embeddedPreview(in: source, request) {
             decoded = preview
-        } else if !header.pictures.isEmpty {
-            decoded = try decodeHeld(header, source, request)
         } else {
             decoded = try DecoderRegistry.decode(source, request, with: decoders(for: info.format))
         }

@@ -14,7 +14,7 @@ extension ImageMetadata {
     /// Reads the metadata of an opened input; see ``init(of:)``.
     package init(reading source: ByteSource) throws(ImageError) {
         let reader = ByteReader(source)
-        let header = try ImageHeader.read(source, .standard, CancellationToken())
+        let header = try ImageDecoder().header(of: source)
         self.init()
         if let range = header.exif, range.count <= ImageMetadata.maximumBlockBytes, ExifBlock(reader, range) != nil {
             exif = try? reader.bytes(range)

@@ -26,6 +26,8 @@ public enum VitrineWorkerMain {
     public static func runIfRequested() {
         WorkerProtocol.isOffered.store(true, ordering: .releasing)
         guard CommandLine.arguments.dropFirst().first == WorkerProtocol.argument else { return }
-        exit(WorkerServer(decoders: DecoderRegistry.standard.decoders, codecs: .pictures).run().rawValue)
+        let server = WorkerServer(
+            decoders: DecoderRegistry.standard.decoders, codecs: .pictures, files: InputReader())
+        exit(server.run().rawValue)
     }
 }

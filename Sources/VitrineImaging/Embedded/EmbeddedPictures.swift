@@ -1,42 +1,34 @@
-import VitrineContainers
+import VitrineImageCore
 import VitrineCore
-
-extension EmbeddedPicture.Content {
-    /// The bytes that are not in the file as they are; nil for those that are, and where they cannot be made.
-    fileprivate func bytes(of reader: ByteReader, _ limits: ImageLimits) -> [UInt8]? {
-        switch self {
-        case .range: nil
-        case .bytes(let bytes): bytes
-        case .deflated(let compressed, let count):
-            try? InflaterRange.inflate(
-                compressed, reader.source, wrapper: .raw, claimed: count, maximum: ZipArchive.maximumPicture)
-        case .base64(let text): Base64Text.decode(text)
-        case .archived(let page): try? ArchivedPages.page(page, of: reader.source, limits)
-        }
-    }
-}
 
 extension HeldPicture {
     /// Pictures of one file looked at; the rest is passed over.
     fileprivate static let maximumPictures = 64
 
     /// - Returns: nil when its bytes lie outside the file, or are no picture of an image format.
-    init?(_ picture: EmbeddedPicture, in reader: ByteReader, _ limits: ImageLimits) {
-        let (source, place): (ByteSource, Range<Int>?)
-        if case .range(let range) = picture.content {
-            guard !range.isEmpty, range.lowerBound >= 0, range.upperBound <= reader.count,
-                range != 0..<reader.count
+    init?(_ picture: EmbeddedPicture, in reader: ByteReader, _ limits: ImageLimits, _ archive: ArchivedPage?) {
+        let bytes: [UInt8]?
+        switch picture.content {
+        case .range(let range):
+            guard !range.isEmpty, range.lowerBound >= 0, range.upperBound <= reader.count, range != 0..<reader.count
             else { return nil }
-            source = ByteSource(range, of: reader.source)
-            place = range
-        } else {
-            guard let bytes = picture.content.bytes(of: reader, limits), !bytes.isEmpty else { return nil }
-            source = ByteSource(bytes: bytes, name: reader.name)
-            place = nil
+            self.init(ByteSource(range, of: reader.source), range, picture.size, limits)
+            return
+        case .bytes(let content): bytes = content
+        case .deflated(let compressed, let count):
+            bytes = try? InflaterRange.inflate(
+                compressed, reader.source, wrapper: .raw, claimed: count, maximum: EmbeddedPicture.maximumBytes)
+        case .base64(let text): bytes = Base64Text.decode(text)
+        case .archived(let page): bytes = try? archive?(reader.source, page, limits)
         }
-        guard let size = picture.size ?? (try? HeldPicture.header(source, limits))?.info.storedSize, !size.isEmpty
+        guard let bytes, !bytes.isEmpty else { return nil }
+        self.init(ByteSource(bytes: bytes, name: reader.name), nil, picture.size, limits)
+    }
+
+    private init?(_ source: ByteSource, _ range: Range<Int>?, _ size: PixelSize?, _ limits: ImageLimits) {
+        guard let size = size ?? (try? HeldPicture.header(source, limits))?.info.storedSize, !size.isEmpty
         else { return nil }
-        self.init(source: source, range: place, size: size)
+        self.init(source: source, range: range, size: size)
     }
 
     /// The header of the picture, which is never one that holds another picture.
@@ -74,83 +66,95 @@ extension HeldPicture {
     }
 }
 
-extension RecordingCover {
-    /// Finds the picture of an input, of any format that may stand inside another file. Default: the front cover.
-    package init?(
-        of source: ByteSource, preferring kind: Kind = .front, limits: ImageLimits = .standard,
-        cancellation: CancellationToken = CancellationToken()
-    ) throws(ImageError) {
-        try self.init(of: source, preferring: kind, limits: limits, cancellation: cancellation) {
-            HeldPicture($0, in: $1, $2)
-        }
-    }
-}
+/// Returns the file of a page of a comic that is compressed in an archive, counted from 0; no bytes if there are fewer.
+package typealias ArchivedPage = @Sendable (ByteSource, Int, ImageLimits) throws(ImageError) -> [UInt8]
 
-extension ImageHeader {
-    /// The header of the largest picture that a file of another format holds.
-    ///
-    /// - Throws: ``ImageError/unsupported(input:reason:)`` if it holds none.
+/// The pictures by which a file of another format is shown.
+struct ShownPictures {
+    /// The header of the file: that of its first picture.
+    private(set) var header: ImageHeader
+    /// That picture, and others that show the same, the largest first.
+    private(set) var pictures: [HeldPicture]
+    /// Whether each of the pictures has its own orientation.
+    let hasOwnOrientation: Bool
+
+    /// - Parameters:
+    ///   - index: Which picture of a book or a comic. One that cannot be read is passed over.
+    ///   - archive: Opens archives; nil where nothing does.
+    /// - Throws: ``ImageError/unsupported(input:reason:)`` if there is none.
     init(
-        held locator: any PictureLocating.Type, _ format: ImageFormat, _ reader: ByteReader, _ limits: ImageLimits
+        _ locator: any PictureLocating.Type, _ format: ImageFormat, _ reader: ByteReader, _ limits: ImageLimits,
+        from index: Int, archive: ArchivedPage?
     ) throws(ImageError) {
-        let found = try ArchivedPages.opened(locator.pictures(reader, format, limits), reader, limits)
+        let found = try ShownPictures.opened(locator.pictures(reader, format, limits), reader, limits, archive)
+        guard index == 0 || index > 0 && found.isRanked else { throw .noPicture(input: reader.name, format: format) }
         if found.isRanked {
-            self = try ImageHeader(ranked: found.pictures[...], format, reader, limits)
-            return
+            let last = min(found.pictures.count, HeldPicture.maximumPictures)
+            for number in index..<max(index, last) {
+                guard let picture = HeldPicture(found.pictures[number], in: reader, limits, archive),
+                    let own = try? picture.header(limits)
+                else { continue }
+                (header, pictures, hasOwnOrientation) = (own, [picture], true)
+                hold(picture, in: format)
+                header.info.pictureIndex = number
+                return
+            }
+            throw .noPicture(input: reader.name, format: format)
         }
-        let pictures = found.pictures.prefix(HeldPicture.maximumPictures)
-            .compactMap { HeldPicture($0, in: reader, limits) }
+        let all = found.pictures.prefix(HeldPicture.maximumPictures)
+            .compactMap { HeldPicture($0, in: reader, limits, archive) }
             .enumerated().sorted {
                 let (p, q) = ($0.element.size.pixelCount, $1.element.size.pixelCount)
                 return p == q ? $0.offset < $1.offset : p > q
             }.map(\.element)
-        for index in pictures.indices {
-            guard let header = try? pictures[index].header(limits) else { continue }
-            self = header
-            hold(pictures[index], in: format)
-            info.orientation = found.orientation ?? header.info.orientation
-            self.pictures = HeldPicture.alike(pictures[index...])
-            ownOrientation = found.orientation == nil
+        for number in all.indices {
+            guard let own = try? all[number].header(limits) else { continue }
+            (header, pictures) = (own, HeldPicture.alike(all[number...]))
+            hasOwnOrientation = found.orientation == nil
+            hold(all[number], in: format)
+            header.info.orientation = found.orientation ?? own.info.orientation
             return
         }
         throw .noPicture(input: reader.name, format: format)
     }
 
-    /// The header of the first picture that can be read, of a file of another format.
+    /// The pictures without damaged pages of an archive before the first sound one.
     ///
-    /// - Throws: ``ImageError/unsupported(input:reason:)`` if none can.
-    fileprivate init(
-        ranked pictures: ArraySlice<EmbeddedPicture>, _ format: ImageFormat, _ reader: ByteReader,
-        _ limits: ImageLimits
-    ) throws(ImageError) {
-        for index in pictures.indices.prefix(HeldPicture.maximumPictures) {
-            guard let picture = HeldPicture(pictures[index], in: reader, limits),
-                let header = try? picture.header(limits)
-            else { continue }
-            self = header
-            hold(picture, in: format)
-            self.pictures = [picture]
-            ownOrientation = true
-            alternatives = Array(pictures[(index + 1)...])
-            return
+    /// - Throws: The error of the archive, as the first compressed page tells.
+    private static func opened(
+        _ found: EmbeddedPictures, _ reader: ByteReader, _ limits: ImageLimits, _ archive: ArchivedPage?
+    ) throws(ImageError) -> EmbeddedPictures {
+        guard case .archived? = found.pictures.first?.content else { return found }
+        guard let archive else {
+            throw .unsupported(input: reader.name, reason: "vitrine-worker opens archives of this kind")
         }
-        throw .noPicture(input: reader.name, format: format)
+        var (found, failure) = (found, ImageError?.none)
+        // Damaged ones stay in the list, as others are counted from its beginning.
+        for index in found.pictures.indices {
+            guard case .archived(let number) = found.pictures[index].content else { return found }
+            do throws(ImageError) {
+                let bytes = try archive(reader.source, number, limits)
+                guard !bytes.isEmpty else { break }
+                found.pictures[index].content = .bytes(bytes)
+                return found
+            } catch {
+                guard error.concernsBytes else { throw error }
+                failure = failure ?? error
+                found.pictures[index].content = .bytes([])
+            }
+        }
+        if let failure { throw failure }
+        return EmbeddedPictures()
     }
 
     /// Turns the header of a picture into that of a file of the given format, which holds it.
     private mutating func hold(_ picture: HeldPicture, in format: ImageFormat) {
         let range = picture.range
-        info.format = format
-        (info.frameCount, info.duration, info.loopCount) = (1, nil, nil)
-        info.embeddedPreviews = []
-        exif = range.flatMap { range in exif?.shifted(by: range.lowerBound) }
-        xmp = range.flatMap { range in xmp?.shifted(by: range.lowerBound) }
-    }
-
-    /// The header of the file if the picture that it is shown by is damaged; nil when no other one can be read.
-    func next(_ source: ByteSource, _ limits: ImageLimits) -> ImageHeader? {
-        guard !alternatives.isEmpty else { return nil }
-        return try? ImageHeader(ranked: alternatives[...], info.format, ByteReader(source), limits)
+        header.info.format = format
+        (header.info.frameCount, header.info.duration, header.info.loopCount) = (1, nil, nil)
+        header.info.embeddedPreviews = []
+        header.exif = range.flatMap { range in header.exif?.shifted(by: range.lowerBound) }
+        header.xmp = range.flatMap { range in header.xmp?.shifted(by: range.lowerBound) }
     }
 }
 
@@ -158,22 +162,36 @@ extension Range<Int> {
     fileprivate func shifted(by offset: Int) -> Range<Int> { Range(from: lowerBound &+ offset, to: upperBound &+ offset) }
 }
 
-extension ImageDecoder {
-    /// Decodes the smallest of a file's pictures that is large enough, or the next best if that one is damaged.
-    ///
+/// Decodes files that are shown by a picture inside them: the smallest one that is large enough, or the next best if
+/// that one is damaged.
+package struct HeldPictureDecoder: ImageDecoding {
+    package let formats = Set(Codecs.standard.holdingFormats)
+    private let decoders: DecoderRegistry
+    private let archive: ArchivedPage?
+
     /// - Parameters:
-    ///   - header: The header of the file, with at least one picture.
-    ///   - source: The file.
-    ///   - request: The request for the file.
-    func decodeHeld(
-        _ header: ImageHeader, _ source: ByteSource, _ request: DecodeRequest
-    ) throws(ImageError) -> DecodedImage {
+    ///   - decoders: Those of the pictures.
+    ///   - archive: Opens archives; nil where nothing does.
+    package init(decoders: [any ImageDecoding], archive: ArchivedPage? = nil) {
+        (self.decoders, self.archive) = (DecoderRegistry(decoders: decoders), archive)
+    }
+
+    package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+        let (reader, format) = (ByteReader(source), request.info.format)
+        guard let locator = Codecs.standard[format]?.locator else {
+            throw .noPicture(input: source.name, format: format)
+        }
+        let shown = try ShownPictures(
+            locator, format, reader, request.limits, from: request.info.pictureIndex, archive: archive)
+        guard shown.header.info.pictureIndex == request.info.pictureIndex,
+            shown.header.info.storedSize == request.info.storedSize
+        else { throw .corrupt(input: source.name, reason: "the file has changed its picture") }
         // A region is given in pixels of the largest.
         let target = request.region == nil ? request.target : nil
         var refusal: ImageError?
-        for picture in HeldPicture.order(header.pictures, for: target) {
+        for picture in HeldPicture.order(shown.pictures, for: target) {
             do throws(ImageError) {
-                return try decodeHeld(picture, header, request)
+                return try decode(picture, shown, request)
             } catch {
                 switch error {
                 case .cancelled, .timedOut, .workerFailed: throw error
@@ -181,24 +199,22 @@ extension ImageDecoder {
                 }
             }
         }
-        throw refusal ?? .unsupported(input: source.name, reason: "no preview")
+        throw refusal ?? .noPicture(input: source.name, format: format)
     }
 
-    private func decodeHeld(
-        _ picture: HeldPicture, _ header: ImageHeader, _ request: DecodeRequest
+    private func decode(
+        _ picture: HeldPicture, _ shown: ShownPictures, _ request: DecodeRequest
     ) throws(ImageError) -> DecodedImage {
-        var info = try picture.header(limits).info
+        var info = try picture.header(request.limits).info
         // Turned in another way than the file says.
-        guard !header.ownOrientation || info.orientation == header.info.orientation else {
+        guard !shown.hasOwnOrientation || info.orientation == shown.header.info.orientation else {
             throw .unsupported(input: picture.source.name, reason: "an embedded picture of another orientation")
         }
-        var source = picture.source
-        try limits.check(info, source: source)
-        if info.format == .svg { (source, info) = try checkedDrawing(source, frames: 1) }
-        info.colorProfile = info.colorProfile ?? header.info.colorProfile
+        try request.limits.check(info, source: picture.source)
+        info.colorProfile = info.colorProfile ?? request.info.colorProfile
         var part = request
         part.info = info
         part.options.allowsEmbeddedPreview = false
-        return try DecoderRegistry.decode(source, part, with: decoders(for: info.format))
+        return try DecoderRegistry.decode(picture.source, part, with: decoders.decoders(for: info.format))
     }
 }

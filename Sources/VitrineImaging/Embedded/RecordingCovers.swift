@@ -1,7 +1,8 @@
 import VitrineCore
+import VitrineImageCore
 
 extension RecordingCover {
-    /// Finds the picture of a recording or a film.
+    /// Finds in this process the picture of a recording or a film.
     ///
     /// - Parameters:
     ///   - source: The recording.
@@ -9,26 +10,30 @@ extension RecordingCover {
     ///     particular kind, then any, icons last.
     ///   - limits: The deadline of the search, and bounds on the picture.
     ///   - cancellation: Stops the search.
-    ///   - picture: Opens a picture that the recording names; nil for one of no known format.
     /// - Returns: nil if the input has no picture that can be read, or is no recording.
     /// - Throws: ``ImageError/unreadable(input:reason:)``, ``ImageError/timedOut(input:)`` and
     ///   ``ImageError/cancelled(input:)`` only: damage ends the search.
-    init?(
-        of source: ByteSource, preferring kind: Kind, limits: ImageLimits, cancellation: CancellationToken,
-        picture: (EmbeddedPicture, ByteReader, ImageLimits) -> HeldPicture?
+    package init?(
+        of source: ByteSource, preferring kind: Kind = .front, limits: ImageLimits = .standard,
+        cancellation: CancellationToken = CancellationToken()
     ) throws(ImageError) {
         let cover = try Deadline.run(seconds: limits.deadline, input: source.name, cancellation: cancellation) {
-            token throws(ImageError) -> RecordingCover? in
-            let reader = ByteReader(ByteSource(source, polling: token))
-            for media in Codecs.standard.media {
-                for found in try media.pictures(reader, preferring: kind) {
-                    guard let held = picture(found.picture, reader, limits) else { continue }
-                    return RecordingCover(kind: found.kind, bytes: try held.source.allBytes())
-                }
-            }
-            return nil
+            token throws(ImageError) in
+            try RecordingCover(in: ByteReader(ByteSource(source, polling: token)), preferring: kind, limits)
         }
         guard let cover else { return nil }
         self = cover
+    }
+
+    /// Finds the picture within the deadline of the caller.
+    init?(in reader: ByteReader, preferring kind: Kind, _ limits: ImageLimits) throws(ImageError) {
+        for media in Codecs.standard.media {
+            for found in try media.pictures(reader, preferring: kind) {
+                guard let held = HeldPicture(found.picture, in: reader, limits, nil) else { continue }
+                self.init(kind: found.kind, bytes: try held.source.allBytes())
+                return
+            }
+        }
+        return nil
     }
 }

@@ -72,13 +72,15 @@ package struct ImageArrival: Sendable {
         }
         bytes += chunk
         guard header == nil, bytes.count >= nextTry else { return }
-        nextTry = bytes.count + max(512, bytes.count / 32)
+        // A worker gets all bytes each time.
+        let isIsolated = ImageFormat.detect(Array(bytes.prefix(4_096))).map(decoder.isIsolated) ?? false
+        nextTry = bytes.count + max(512, isIsolated ? bytes.count : bytes.count / 32)
         let (source, decoder, name, resizer) = (ByteSource(bytes: bytes, name: name), decoder, name, resizer)
         let (options, cancellation) = (options, cancellation)
         header = try await BlockingExecutor.shared.run { () throws(ImageError) in
             let info: ImageInfo
             do throws(ImageError) {
-                info = try ImageHeader.read(source, decoder.limits, cancellation).info
+                info = try decoder.header(of: source, cancellation: cancellation).info
             } catch {
                 switch error {
                 case .cancelled, .timedOut: throw error

@@ -7,7 +7,6 @@ import VitrineImageCore
 /// read, so memory does not grow with the image. Huffman, RLE24 and embedded JPEG or PNG are refused.
 package struct BMPDecoder: ImageDecoding {
     package let formats: Set<ImageFormat> = [.bmp]
-    package let needsIsolation = false
 
     package init() {}
 

@@ -8,7 +8,6 @@ import VitrineImageCore
 /// Source: Microsoft, "Icons" (Windows Dev Center, 1995) and "The evolution of the ICO file format".
 package struct ICODecoder: ImageDecoding {
     package let formats: Set<ImageFormat> = [.ico]
-    package let needsIsolation = false
     private let pictures: Codecs
 
     /// - Parameter pictures: Decode the entries that are PNG files.

@@ -9,7 +9,6 @@ import VitrineImageCore
 /// size asked for: several parts, deep images, and lossy B44 and DWA.
 package struct EXRDecoder: ImageDecoding, HeaderReading {
     package let formats: Set<ImageFormat> = [.exr]
-    package let needsIsolation = false
 
     package init() {}
 

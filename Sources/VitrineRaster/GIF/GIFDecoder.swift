@@ -7,7 +7,6 @@ import VitrineImageCore
 /// the largest frame; ``ImageLimits/maximumWholeImagePixels`` bounds both canvas and frames.
 package struct GIFDecoder: ImageDecoding {
     package let formats: Set<ImageFormat> = [.gif]
-    package let needsIsolation = false
 
     package init() {}
 

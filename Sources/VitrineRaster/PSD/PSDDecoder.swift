@@ -11,7 +11,6 @@ import VitrineImageCore
 /// size asked for.
 package struct PSDDecoder: ImageDecoding {
     package let formats: Set<ImageFormat> = [.psd]
-    package let needsIsolation = false
     private let previews: Codecs
 
     /// - Parameter previews: Read the small preview, a JPEG file.

@@ -7,7 +7,6 @@ import VitrineImageCore
 /// rows of blocks, are averaged while they are read. Light of BC6H becomes sRGB by ``ToneMap``.
 package struct DDSDecoder: ImageDecoding, HeaderReading {
     package let formats: Set<ImageFormat> = [.dds]
-    package let needsIsolation = false
 
     package init() {}
 

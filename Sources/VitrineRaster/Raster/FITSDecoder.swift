@@ -10,7 +10,6 @@ import VitrineImageCore
 /// Source: "Definition of the Flexible Image Transport System", version 4.0 (IAU, 2018).
 package struct FITSDecoder: ImageDecoding, HeaderReading {
     package let formats: Set<ImageFormat> = [.fits]
-    package let needsIsolation = false
 
     package init() {}
 

@@ -7,7 +7,6 @@ import VitrineImageCore
 /// Source: suckless.org, farbfeld(5).
 package struct FarbfeldDecoder: ImageDecoding, HeaderReading {
     package let formats: Set<ImageFormat> = [.farbfeld]
-    package let needsIsolation = false
     private static let headerLength = 16
 
     package init() {}

@@ -10,7 +10,6 @@ import VitrineImageCore
 /// macOS. Bitmaps of 1 to 8 bits, of systems before Mac OS 8.5, are not read.
 package struct ICNSDecoder: ImageDecoding, HeaderReading {
     package let formats: Set<ImageFormat> = [.icns]
-    package let needsIsolation = false
     private let pictures: Codecs
 
     /// - Parameter pictures: Read the entries that are PNG and JPEG 2000 files.

@@ -6,7 +6,6 @@ import VitrineImageCore
 /// Source: ZSoft, "PCX File Format Technical Reference Manual", revision 5 (1991).
 package struct PCXDecoder: ImageDecoding, HeaderReading {
     package let formats: Set<ImageFormat> = [.pcx]
-    package let needsIsolation = false
 
     package init() {}
 

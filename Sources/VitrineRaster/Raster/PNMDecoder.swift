@@ -7,7 +7,6 @@ import VitrineImageCore
 /// first. Rows are averaged while they are read.
 package struct PNMDecoder: ImageDecoding, HeaderReading {
     package let formats: Set<ImageFormat> = [.pnm]
-    package let needsIsolation = false
 
     package init() {}
 

@@ -6,7 +6,6 @@ import VitrineImageCore
 /// Source: D. Szablewski, "The Quite OK Image Format", specification 1.0 (2022).
 package struct QOIDecoder: ImageDecoding, HeaderReading {
     package let formats: Set<ImageFormat> = [.qoi]
-    package let needsIsolation = false
     private static let headerLength = 14
     /// The longest run, which one byte stands for.
     private static let longestRun = 62

@@ -8,7 +8,6 @@ import VitrineImageCore
 /// Source: G. Ward, "Real Pixels", Graphics Gems II (1991), and the Radiance reference manual, "Picture File Format".
 package struct RadianceDecoder: ImageDecoding, HeaderReading {
     package let formats: Set<ImageFormat> = [.hdr]
-    package let needsIsolation = false
 
     package init() {}
 

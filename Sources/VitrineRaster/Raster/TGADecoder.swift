@@ -7,7 +7,6 @@ import VitrineImageCore
 /// if its header is possible. Rows are averaged as they are stored; the header's orientation tells which way up.
 package struct TGADecoder: ImageDecoding, HeaderReading {
     package let formats: Set<ImageFormat> = [.tga]
-    package let needsIsolation = false
 
     package init() {}
 

@@ -18,7 +18,6 @@ import VitrineImageCore
 ///   that no viewer follows.
 package struct WebPDecoder: ImageDecoding {
     package let formats: Set<ImageFormat> = [.webp]
-    package let needsIsolation = false
     package var library: String? { "libwebp" }
 
     package init() {}

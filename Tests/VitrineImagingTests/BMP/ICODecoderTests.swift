@@ -7,7 +7,6 @@ struct ICODecoderTests {
     /// Stands for a PNG decoder and answers with the size it is asked for.
     private struct Recorder: ImageDecoding {
         let formats: Set<ImageFormat> = [.png]
-        let needsIsolation = false
 
         func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
             let size = request.info.storedSize

@@ -92,7 +92,6 @@ import VitrineJPEG
     /// Notes every call and is cancelled in the middle of it.
     private final class CancelledDecoder: ImageDecoding {
         let formats: Set<ImageFormat> = [.jpeg]
-        let needsIsolation = false
         let sizes = Locked<[PixelSize]>([])
 
         func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {

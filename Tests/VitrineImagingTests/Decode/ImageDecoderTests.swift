@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
+import VitrineSVG
 
 @Suite struct ImageDecoderTests {
     /// Mean absolute difference of the colour channels, in levels.
@@ -167,7 +168,6 @@ import VitrineImaging
     /// Rewrites a file when it is asked to draw it, and notes what it could read then.
     private struct ChangingDecoder: ImageDecoding {
         let formats: Set<ImageFormat> = [.svg]
-        let needsIsolation = false
         let path: String
         let replacement: [UInt8]
         let seen: @Sendable ([UInt8]) -> Void
@@ -193,7 +193,8 @@ import VitrineImaging
         let drawn = Locked<[UInt8]>([])
         let probe = ChangingDecoder(path: path, replacement: evil) { bytes in drawn.withLock { $0 = bytes } }
         let decoder = ImageDecoder(
-            limits: .standard, isolation: .inProcess, registry: DecoderRegistry(decoders: [probe]), pool: .shared)
+            limits: .standard, isolation: .inProcess,
+            registry: DecoderRegistry(decoders: [SVGDecoder(renderer: probe)]), pool: .shared)
         #expect(throws: ImageError.corrupt(input: path, reason: "seen")) { try decoder.decode(.file(path)) }
         #expect(drawn.withLock { $0 } == innocent)
         #expect(FileManager.default.contents(atPath: path).map { [UInt8]($0) } == evil)

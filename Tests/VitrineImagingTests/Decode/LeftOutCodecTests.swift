@@ -10,7 +10,7 @@ import VitrineImaging
 
     private func header(_ name: String, _ codecs: Codecs) throws(ImageError) -> ImageHeader {
         let bytes = Array("bytes of a codec that is not here".utf8)
-        return try ImageHeader(ByteReader(ByteSource(bytes: bytes, name: name)), .standard, codecs: codecs)
+        return try InputReader(codecs: codecs).header(of: ByteSource(bytes: bytes, name: name), limits: .standard)
     }
 
     @Test func everyFormatNamesTheModuleOfItsCodec() throws {
@@ -46,7 +46,8 @@ import VitrineImaging
 
     @Test func aFileOfAnotherFormatIsReadUnderAnyName() throws {
         let bytes = try Image(size: PixelSize(3), color: .white).encoded(as: .png)
-        let reader = ByteReader(ByteSource(bytes: bytes, name: "picture.jxl"))
-        #expect(try ImageHeader(reader, .standard, codecs: codecs(without: .jxl)).info.format == .png)
+        let source = ByteSource(bytes: bytes, name: "picture.jxl")
+        let reader = InputReader(codecs: codecs(without: .jxl))
+        #expect(try reader.header(of: source, limits: .standard).info.format == .png)
     }
 }

@@ -375,7 +375,7 @@ import VitrineContainers
             Issue.record("no limit for \(bomb.count) bytes")
             return
         }
-        #expect(limit == .documentBytes && actual > allowed && allowed <= ZipArchive.maximumPicture)
+        #expect(limit == .documentBytes && actual > allowed && allowed <= EmbeddedPicture.maximumBytes)
     }
 
     /// A deflate stream of so many zeros.

@@ -16,7 +16,6 @@ import VitrineHEIF
     /// The decoder of libheif in the worker, which is asked after this library's.
     struct Libheif: ImageDecoding {
         let formats: Set<ImageFormat> = [.heic]
-        let needsIsolation = false
 
         func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
             try HEICDecoderTests.pool.decode(source, request, decoder: "VipsDecoder")

@@ -9,7 +9,6 @@ import VitrineImaging
     /// Stands for every decoder of this process, and remembers that it was asked.
     private struct Spy: ImageDecoding {
         let formats = Set(ImageFormat.builtIn)
-        let needsIsolation = false
         let asked: Counter
 
         func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
@@ -40,6 +39,93 @@ import VitrineImaging
         _ = try decoder.embeddedPreview(of: .file(path), at: .fit(20))
         #expect(asked.value == 0)
         #expect(pool.idleIdentifiers.count == 1)
+    }
+
+    @Test(arguments: Samples.names)
+    func onlyFiveFormatsAreReadInThisProcess(_ name: String) throws {
+        let input = ImageInput.file(Samples.path(name))
+        let (asked, pool) = (Counter(), WorkerFixture.pool(1))
+        let decoder = ImageDecoder(
+            limits: .standard, isolation: .automatic, registry: DecoderRegistry(decoders: [Spy(asked: asked)]),
+            pool: pool)
+        let format = try decoder.header(of: ByteSource(input)).info.format
+        let isCommon = [.jpeg, .png, .gif, .bmp, .webp].contains(format)
+        #expect(pool.idleIdentifiers.count == (isCommon ? 0 : 1))
+        let image = try? decoder.decode(input, at: .fit(20))
+        #expect((image == nil) == isCommon)
+        #expect(asked.value == (isCommon ? 1 : 0))
+    }
+
+    private static let files = ["corpus", "anything/corpus", "hostile"].flatMap { Corpus.files(in: $0) }
+
+    @Test(.enabled(if: !files.isEmpty, "the shared corpus is absent"))
+    func headersFromAWorkerAreThoseOfThisProcess() throws {
+        let pool = WorkerFixture.pool(1)
+        func header(_ path: String, _ isolation: Isolation) throws -> Result<ImageHeader, ImageError> {
+            let source = try ByteSource(.file(path))
+            let decoder = ImageDecoder(limits: .standard, isolation: isolation, registry: .standard, pool: pool)
+            return Result { () throws(ImageError) in try decoder.header(of: source) }
+        }
+        for path in Self.files {
+            switch (try header(path, .inProcess), try header(path, .always)) {
+            case (.success(let here), .success(let there)):
+                #expect(here.info == there.info, "\(path)")
+                #expect(here.exif == there.exif && here.xmp == there.xmp, "\(path)")
+                #expect(here.convertedExif == there.convertedExif, "\(path)")
+                #expect(here.frameSeconds == there.frameSeconds, "\(path)")
+            case (.failure(let here), .failure(let there)):
+                // Only the worker opens archives.
+                let opens = here.reason.contains("vitrine-worker opens archives")
+                #expect(here.caseName == there.caseName || opens, "\(path): \(here), \(there)")
+            case (.failure(let here), .success):
+                #expect(here.reason.contains("vitrine-worker opens archives"), "\(path): \(here)")
+            case (.success, .failure(let there)): Issue.record("\(path): \(there)")
+            }
+        }
+    }
+
+    @Test(.enabled(if: !files.isEmpty, "the shared corpus is absent"))
+    func coversFromAWorkerAreThoseOfThisProcess() throws {
+        let pool = WorkerFixture.pool(1)
+        var found = 0
+        for path in Self.files where path.contains("/anything/") {
+            func cover(_ isolation: Isolation) throws(ImageError) -> RecordingCover? {
+                let decoder = ImageDecoder(limits: .standard, isolation: isolation, registry: .standard, pool: pool)
+                return try decoder.cover(
+                    of: ByteSource(.file(path)), preferring: .front, cancellation: CancellationToken())
+            }
+            let (here, there) = (try cover(.inProcess), try cover(.always))
+            #expect(here?.bytes == there?.bytes && here?.kind == there?.kind, "\(path)")
+            if here != nil { found += 1 }
+        }
+        #expect(found > 5)
+    }
+
+    @Test func headersThatCannotBeAreRefused() throws {
+        let source = ByteSource(bytes: [UInt8](repeating: 0, count: 100), name: "any")
+        func isAccepted(_ change: (inout ImageHeader) -> Void) -> Bool {
+            var info = ImageInfo(format: .heic, storedSize: PixelSize(width: 30, height: 20))
+            info.embeddedPreviews = [.init(offset: 10, count: 90, size: PixelSize(4))]
+            var header = ImageHeader(info: info)
+            (header.exif, header.frameSeconds) = (0..<100, [0.1, 0])
+            change(&header)
+            return ImageHeader(header.encoded(), of: source, format: .heic, limits: .standard) != nil
+        }
+        #expect(isAccepted { _ in })
+        #expect(!isAccepted { $0.exif = 0..<101 })
+        #expect(!isAccepted { $0.info.storedSize = .zero })
+        #expect(!isAccepted { $0.info.storedSize = PixelSize(width: .max, height: 1) })
+        #expect(!isAccepted { $0.info.format = .avif })
+        #expect(!isAccepted { $0.info.frameCount = 0 })
+        #expect(!isAccepted { $0.info.frameCount = .max })
+        #expect(!isAccepted { $0.info.duration = .infinity })
+        #expect(!isAccepted { $0.info.pictureIndex = -1 })
+        #expect(!isAccepted { $0.info.embeddedPreviews[0].count = 91 })
+        #expect(!isAccepted { $0.info.embeddedPreviews[0].offset = .max })
+        #expect(!isAccepted { $0.info.colorProfile = [1, 2, 3] })
+        #expect(!isAccepted { $0.frameSeconds = [.nan] })
+        #expect(!isAccepted { $0.frameSeconds = Array(repeating: 0, count: ImageLimits.standard.maximumFrames + 1) })
+        #expect(ImageHeader([], of: source, format: .heic, limits: .standard) == nil)
     }
 
     @Test(

@@ -1,6 +1,5 @@
 import Synchronization
 import VitrineCore
-import VitrineContainers
 
 /// Raw files without a usable preview, developed by LibRaw in workers of their own.
 ///
@@ -20,8 +19,7 @@ package enum RawDevelopment {
 
     /// The formats that LibRaw is asked for.
     private static let formats = Set(
-        (TIFFRawLocator.formats + CanonRaw3Locator.formats + CanonHeapLocator.formats + FujifilmRawLocator.formats
-            + SigmaRawLocator.formats + MinoltaRawLocator.formats).map(\.rawValue))
+        Codecs.standard.locators.filter { $0.isRaw }.flatMap { $0.formats.map(\.rawValue) })
 
     /// Whether files of a format without a preview can be developed.
     package static func develops(_ format: ImageFormat) -> Bool { formats.contains(format.rawValue) }

@@ -1,10 +1,10 @@
-import VitrineContainers
+import VitrineImageCore
 
 /// The largest preview of a raw file that is elsewhere, found in the file's beginning.
 package struct RawExcerpt: Sendable {
     /// File name extensions of raw files whose previews are found in their beginning, in lower case.
     package static let fileExtensions: Set<String> = Set(
-        (TIFFRawLocator.formats + CanonRaw3Locator.formats + FujifilmRawLocator.formats).flatMap(\.fileExtensions))
+        Codecs.standard.locators.filter { $0.isRaw && $0.tellsEarly }.flatMap { $0.formats.flatMap(\.fileExtensions) })
 
     /// Where the preview stands.
     package let range: Range<Int>

@@ -20,7 +20,7 @@ struct MediaHeader: Sendable {
     init(path: String, timeZone: TimeZone) {
         guard let source = try? ByteSource(.file(path)) else { return }
         let reader = ByteReader(source)
-        if let header = try? ImageHeader.read(source, .standard, CancellationToken()) {
+        if let header = try? ImageDecoder().header(of: source) {
             kind = .photo
             pixelSize = header.info.size
             captureDate = header.exif.flatMap { Self.date(reader, $0, timeZone) }

@@ -148,9 +148,8 @@ package struct VideoFrameSource: FileBackedSource {
     private func attachedPicture(_ request: RenderRequest) throws -> Image? {
         let found: RecordingCover?
         do throws(ImageError) {
-            found = try RecordingCover(
-                of: try ByteSource(input), preferring: cover, limits: request.limits,
-                cancellation: request.cancellation)
+            found = try ImageDecoder(limits: request.limits).cover(
+                of: ByteSource(input), preferring: cover, cancellation: request.cancellation)
         } catch {
             throw ImagePipelineError(error, source: input.name)
         }
