@@ -267,9 +267,17 @@ private struct JXLNeighbours {
         case 10: (w &+ nw) / 2
         case 11: (n &+ nw) / 2
         case 12: (n &+ ne) / 2
-        case 13: (6 &* n &- 2 &* nn &+ 7 &* w &+ ww &+ nee &+ 3 &* ne &+ 8) / 16
+        case 13: weightedSum / 16
         default: 0
         }
+    }
+
+    /// Sixteen times the value of predictor 13.
+    @inline(__always)
+    private var weightedSum: Int {
+        let above: Int = 6 &* n &- 2 &* nn &+ nee &+ 3 &* ne
+        let beside: Int = 7 &* w &+ ww
+        return above &+ beside &+ 8
     }
 
     @inline(__always)
