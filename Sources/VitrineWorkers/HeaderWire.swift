@@ -105,7 +105,11 @@ extension ImageHeader {
         if !converted.isEmpty { convertedExif = converted }
         let frames = wire.integer(UInt32.self)
         if frames > limits.maximumFrames { wire.invalidate() }
-        for _ in 0..<frames where wire.isValid { frameSeconds.append(wire.double()) }
+        for _ in 0..<frames {
+            // The number may be any.
+            guard wire.isValid else { break }
+            frameSeconds.append(wire.double())
+        }
         guard wire.isComplete, info.format == format, !info.storedSize.isEmpty,
             info.storedSize.longestSide <= Self.maximumNumber, (1...64).contains(info.bitDepth),
             (1...Self.maximumNumber).contains(info.frameCount), info.duration?.isFinite != false,
