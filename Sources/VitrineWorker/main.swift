@@ -46,7 +46,7 @@ decoders.append(ICNSDecoder(pictures: Codecs([Codecs.standard[.png], jp2].compac
 decoders.append(SVGDecoder(renderer: VipsDecoder()))
 #endif
 #if canImport(VitrineContainers)
-archive = ComicArchive.page
+archive = ComicArchive.page(of:number:limits:)
 #endif
 decoders.append(HeldPictureDecoder(decoders: decoders, archive: archive))
 let server =

@@ -16,7 +16,7 @@ import VitrineCore
 public struct ImageDecoder: Sendable {
     /// Bounds on the input and on the work; see ``ImageLimits``.
     package var limits: ImageLimits
-    /// What is read in worker processes. Default ``Isolation/standard``.
+    /// Chooses what is read in worker processes. Default ``Isolation/standard``.
     package var isolation: Isolation
     package var registry: DecoderRegistry
     package var pool: WorkerPool
@@ -27,7 +27,7 @@ public struct ImageDecoder: Sendable {
     ///
     /// - Parameters:
     ///   - limits: Bounds on the input and on the work.
-    ///   - isolation: What is read in worker processes.
+    ///   - isolation: Chooses what is read in worker processes.
     public init(limits: ImageLimits = .standard, isolation: Isolation = .standard) {
         self.init(limits: limits, isolation: isolation, registry: .standard, pool: .shared)
         ownPool = .own
@@ -126,14 +126,20 @@ public struct ImageDecoder: Sendable {
 
     /// Whether headers and pixels of a format are read by workers alone.
     package func isIsolated(_ format: ImageFormat) -> Bool {
+        guard format.isBuiltIn, isolation == .always || Codecs.standard[format]?.needsIsolation != false else {
+            return false
+        }
+        return usesWorkers
+    }
+
+    /// Whether workers read what this process does not read itself.
+    private var usesWorkers: Bool {
         switch isolation {
-        case .inProcess: return false
-        case .always: return format.isBuiltIn
-        case .automatic:
-            guard format.isBuiltIn, Codecs.standard[format]?.needsIsolation != false else { return false }
-            // Without a worker, reading in this process is better than not at all; formats of the worker alone then say
-            // what is missing.
-            return ownPool != nil || pool.isAvailable
+        case .inProcess: false
+        case .always: true
+        // Without a worker, reading in this process is better than not at all. Formats of the worker alone then say
+        // what is missing.
+        case .automatic: ownPool != nil || pool.isAvailable
         }
     }
 
@@ -199,7 +205,7 @@ extension ImageDecoder {
     package func cover(
         of source: ByteSource, preferring kind: RecordingCover.Kind, cancellation: CancellationToken
     ) throws(ImageError) -> RecordingCover? {
-        guard isolation == .always || isolation == .automatic && (ownPool != nil || pool.isAvailable) else {
+        guard usesWorkers else {
             return try RecordingCover(of: source, preferring: kind, limits: limits, cancellation: cancellation)
         }
         let parameters = CoverParameters(kind: kind.rawValue).encoded()

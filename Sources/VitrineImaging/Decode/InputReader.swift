@@ -27,7 +27,9 @@ package struct InputReader: FileReading {
         let (reader, codec) = (ByteReader(source), codecs[format])
         let header: ImageHeader
         if let locator = codec?.locator {
-            header = try ShownPictures(locator, format, reader, limits, from: picture, archive: archive).header
+            header = try ShownPictures(
+                locator, reader, format: format, limits: limits, from: picture, archive: archive
+            ).header
         } else if let codec = codec?.header {
             header = try codec.read(reader, limits)
         } else {

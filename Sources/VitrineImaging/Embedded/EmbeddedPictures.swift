@@ -6,13 +6,15 @@ extension HeldPicture {
     fileprivate static let maximumPictures = 64
 
     /// - Returns: nil when its bytes lie outside the file, or are no picture of an image format.
-    init?(_ picture: EmbeddedPicture, in reader: ByteReader, _ limits: ImageLimits, _ archive: ArchivedPage?) {
+    init?(
+        _ picture: EmbeddedPicture, in reader: ByteReader, limits: ImageLimits, archive: ArchivedPage?
+    ) {
         let bytes: [UInt8]?
         switch picture.content {
         case .range(let range):
             guard !range.isEmpty, range.lowerBound >= 0, range.upperBound <= reader.count, range != 0..<reader.count
             else { return nil }
-            self.init(ByteSource(range, of: reader.source), range, picture.size, limits)
+            self.init(ByteSource(range, of: reader.source), at: range, size: picture.size, limits: limits)
             return
         case .bytes(let content): bytes = content
         case .deflated(let compressed, let count):
@@ -22,10 +24,10 @@ extension HeldPicture {
         case .archived(let page): bytes = try? archive?(reader.source, page, limits)
         }
         guard let bytes, !bytes.isEmpty else { return nil }
-        self.init(ByteSource(bytes: bytes, name: reader.name), nil, picture.size, limits)
+        self.init(ByteSource(bytes: bytes, name: reader.name), at: nil, size: picture.size, limits: limits)
     }
 
-    private init?(_ source: ByteSource, _ range: Range<Int>?, _ size: PixelSize?, _ limits: ImageLimits) {
+    private init?(_ source: ByteSource, at range: Range<Int>?, size: PixelSize?, limits: ImageLimits) {
         guard let size = size ?? (try? HeldPicture.header(source, limits))?.info.storedSize, !size.isEmpty
         else { return nil }
         self.init(source: source, range: range, size: size)
@@ -83,15 +85,16 @@ struct ShownPictures {
     ///   - archive: Opens archives; nil where nothing does.
     /// - Throws: ``ImageError/unsupported(input:reason:)`` if there is none.
     init(
-        _ locator: any PictureLocating.Type, _ format: ImageFormat, _ reader: ByteReader, _ limits: ImageLimits,
+        _ locator: any PictureLocating.Type, _ reader: ByteReader, format: ImageFormat, limits: ImageLimits,
         from index: Int, archive: ArchivedPage?
     ) throws(ImageError) {
-        let found = try ShownPictures.opened(locator.pictures(reader, format, limits), reader, limits, archive)
+        let found = try ShownPictures.opened(
+            locator.pictures(reader, format, limits), reader, limits: limits, from: index, archive: archive)
         guard index == 0 || index > 0 && found.isRanked else { throw .noPicture(input: reader.name, format: format) }
         if found.isRanked {
             let last = min(found.pictures.count, HeldPicture.maximumPictures)
             for number in index..<max(index, last) {
-                guard let picture = HeldPicture(found.pictures[number], in: reader, limits, archive),
+                guard let picture = HeldPicture(found.pictures[number], in: reader, limits: limits, archive: archive),
                     let own = try? picture.header(limits)
                 else { continue }
                 (header, pictures, hasOwnOrientation) = (own, [picture], true)
@@ -102,7 +105,7 @@ struct ShownPictures {
             throw .noPicture(input: reader.name, format: format)
         }
         let all = found.pictures.prefix(HeldPicture.maximumPictures)
-            .compactMap { HeldPicture($0, in: reader, limits, archive) }
+            .compactMap { HeldPicture($0, in: reader, limits: limits, archive: archive) }
             .enumerated().sorted {
                 let (p, q) = ($0.element.size.pixelCount, $1.element.size.pixelCount)
                 return p == q ? $0.offset < $1.offset : p > q
@@ -118,23 +121,22 @@ struct ShownPictures {
         throw .noPicture(input: reader.name, format: format)
     }
 
-    /// The pictures without damaged pages of an archive before the first sound one.
+    /// The pictures, with the first page from an index on that an archive gives. Damaged pages before it are empty.
     ///
     /// - Throws: The error of the archive, as the first compressed page tells.
     private static func opened(
-        _ found: EmbeddedPictures, _ reader: ByteReader, _ limits: ImageLimits, _ archive: ArchivedPage?
+        _ found: EmbeddedPictures, _ reader: ByteReader, limits: ImageLimits, from first: Int, archive: ArchivedPage?
     ) throws(ImageError) -> EmbeddedPictures {
         guard case .archived? = found.pictures.first?.content else { return found }
         guard let archive else {
             throw .unsupported(input: reader.name, reason: "vitrine-worker opens archives of this kind")
         }
         var (found, failure) = (found, ImageError?.none)
-        // Damaged ones stay in the list, as others are counted from its beginning.
-        for index in found.pictures.indices {
+        for index in found.pictures.indices.dropFirst(first) {
             guard case .archived(let number) = found.pictures[index].content else { return found }
             do throws(ImageError) {
                 let bytes = try archive(reader.source, number, limits)
-                guard !bytes.isEmpty else { break }
+                guard !bytes.isEmpty else { return EmbeddedPictures() }
                 found.pictures[index].content = .bytes(bytes)
                 return found
             } catch {
@@ -182,7 +184,7 @@ package struct HeldPictureDecoder: ImageDecoding {
             throw .noPicture(input: source.name, format: format)
         }
         let shown = try ShownPictures(
-            locator, format, reader, request.limits, from: request.info.pictureIndex, archive: archive)
+            locator, reader, format: format, limits: request.limits, from: request.info.pictureIndex, archive: archive)
         guard shown.header.info.pictureIndex == request.info.pictureIndex,
             shown.header.info.storedSize == request.info.storedSize
         else { throw .corrupt(input: source.name, reason: "the file has changed its picture") }

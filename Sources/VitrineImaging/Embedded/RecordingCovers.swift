@@ -29,7 +29,7 @@ extension RecordingCover {
     init?(in reader: ByteReader, preferring kind: Kind, _ limits: ImageLimits) throws(ImageError) {
         for media in Codecs.standard.media {
             for found in try media.pictures(reader, preferring: kind) {
-                guard let held = HeldPicture(found.picture, in: reader, limits, nil) else { continue }
+                guard let held = HeldPicture(found.picture, in: reader, limits: limits, archive: nil) else { continue }
                 self.init(kind: found.kind, bytes: try held.source.allBytes())
                 return
             }

@@ -166,10 +166,12 @@ package enum FileKind: Sendable, Hashable {
                 self = .image(format)
                 return
             }
-            let start = try source.bytes(at: 0, count: Self.lookedAt)
             if let media = try Codecs.standard.mediaFormat(of: reader) {
                 self = .media(media)
-            } else if Self.contains("%PDF-", start) {
+                return
+            }
+            let start = try source.bytes(at: 0, count: Self.lookedAt)
+            if Self.contains("%PDF-", start) {
                 self = .pdf
             } else if try Self.endsLikePDF(source) {
                 self = .pdf

@@ -144,7 +144,7 @@ package struct VideoFrameSource: FileBackedSource {
         }
     }
 
-    /// The picture in the file, found in this process; nil for none that can be read.
+    /// The picture attached to the file; nil for none that can be read.
     private func attachedPicture(_ request: RenderRequest) throws -> Image? {
         let found: RecordingCover?
         do throws(ImageError) {
