@@ -2,7 +2,6 @@
 import CVitrineArchive
 import CVitrineSandbox
 import VitrineContainers
-import VitrineCore
 import VitrineImaging
 
 /// Reads the first pages of comics in RAR and 7z archives by libarchive.
@@ -13,33 +12,8 @@ enum ComicArchive {
     /// Bytes that may have to be decompressed before the page of a solid archive.
     private static let maximumSkipped = 256 << 20
 
-    /// A page, kept for the request that follows.
-    private struct Page {
-        let file: UInt64
-        let number: Int
-        let bytes: [UInt8]
-    }
-
-    private static let read = Locked<Page?>(nil)
-
     /// The file of a page, from 0; no bytes if there are fewer pages.
-    ///
-    /// A header and the pixels are two requests. The second one for a page does not open the archive again.
     static func page(of source: ByteSource, number: Int, limits: ImageLimits) throws(ImageError) -> [UInt8] {
-        let file = source.documentIdentity
-        let last = read.withLock { page in
-            defer { page = nil }
-            return page
-        }
-        if let last, last.file == file, last.number == number { return last.bytes }
-        let bytes = try opened(source, number, limits)
-        if let file { read.withLock { $0 = Page(file: file, number: number, bytes: bytes) } }
-        return bytes
-    }
-
-    private static func opened(
-        _ source: ByteSource, _ number: Int, _ limits: ImageLimits
-    ) throws(ImageError) -> [UInt8] {
         guard source.count <= limits.maximumInputBytes else {
             throw .limitExceeded(
                 input: source.name, limit: .inputBytes, actual: source.count, allowed: limits.maximumInputBytes)
