@@ -85,7 +85,7 @@ extension ImageHeader {
         return wire.bytes
     }
 
-    /// Reads ``encoded()``; nil for what no header of the input can be.
+    /// Reads ``encoded()``; nil for bytes that no header of the input can have.
     package init?(_ bytes: [UInt8], of source: ByteSource, format: ImageFormat, limits: ImageLimits) {
         var wire = WireReader(bytes)
         self.init(info: ImageInfo(from: &wire))

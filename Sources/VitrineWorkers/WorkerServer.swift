@@ -328,7 +328,7 @@ package struct WorkerServer {
     }
 }
 
-/// Reads in a worker what is known of a file without its pixels.
+/// Reads in a worker all that is known of a file without its pixels.
 package protocol FileReading: Sendable {
     /// The header of an image.
     ///

@@ -16,7 +16,7 @@ import VitrineCore
 public struct ImageDecoder: Sendable {
     /// Bounds on the input and on the work; see ``ImageLimits``.
     package var limits: ImageLimits
-    /// Chooses what is read in worker processes. Default ``Isolation/standard``.
+    /// Chooses the formats that are read in worker processes. Default ``Isolation/standard``.
     package var isolation: Isolation
     package var registry: DecoderRegistry
     package var pool: WorkerPool
@@ -27,7 +27,7 @@ public struct ImageDecoder: Sendable {
     ///
     /// - Parameters:
     ///   - limits: Bounds on the input and on the work.
-    ///   - isolation: Chooses what is read in worker processes.
+    ///   - isolation: Chooses the formats that are read in worker processes.
     public init(limits: ImageLimits = .standard, isolation: Isolation = .standard) {
         self.init(limits: limits, isolation: isolation, registry: .standard, pool: .shared)
         ownPool = .own
@@ -106,7 +106,7 @@ public struct ImageDecoder: Sendable {
         return isolation != .inProcess && Codecs.standard[format] != nil && pool.isAvailable
     }
 
-    /// The decoders for one format. Each of them leaves to the next one what it does not read.
+    /// The decoders for one format. Each of them leaves to the next one the inputs that it does not read.
     package func decoders(for format: ImageFormat) -> [any ImageDecoding] {
         guard format.isBuiltIn else {
             guard var decoder = RegisteredDecoders.shared.decoder(for: format.rawValue) else { return [] }
@@ -132,7 +132,7 @@ public struct ImageDecoder: Sendable {
         return usesWorkers
     }
 
-    /// Whether workers read what this process does not read itself.
+    /// Whether workers read the formats that this process does not read itself.
     private var usesWorkers: Bool {
         switch isolation {
         case .inProcess: false

@@ -1,7 +1,7 @@
 import VitrineImageCore
 import VitrineWorkers
 
-/// Reads in this process what is known of a file without its pixels. A worker has one, too.
+/// Reads in this process all that is known of a file without its pixels. A worker has one, too.
 package struct InputReader: FileReading {
     private let codecs: Codecs
     private let archive: ArchivedPage?
