@@ -1,10 +1,12 @@
 // Feeds mutated bytes to every parser that runs in a program's own process. `Scripts/fuzz` drives it.
 import Foundation
 import TestSupport
+import VitrineImaging
 
 @main
 enum VitrineFuzz {
     static func main() {
+        VitrineWorkerMain.runIfRequested()
         let words = Array(CommandLine.arguments.dropFirst())
         switch (words.first, words.count) {
         case ("list", 1): for target in FuzzTargets.all { print(target.name) }

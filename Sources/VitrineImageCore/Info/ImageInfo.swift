@@ -47,8 +47,10 @@ public struct ImageInfo: Sendable, Hashable {
     public var hasAlpha = false
     /// The colour channels of stored pixels.
     package var colorModel: ColorModel = .rgb
-    /// Bits a channel.
-    public var bitDepth = 8
+    /// Bits a channel, from 1 to 64; other values are brought there.
+    public var bitDepth = 8 {
+        didSet { bitDepth = max(1, min(bitDepth, 64)) }
+    }
     /// The embedded ICC profile, if it has at most 4 MB.
     public var colorProfile: [UInt8]?
     /// Its description (`desc` tag), for example "Display P3".

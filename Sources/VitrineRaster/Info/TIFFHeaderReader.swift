@@ -17,7 +17,7 @@ package enum TIFFHeaderReader: HeaderReading {
         guard width > 0, height > 0 else { throw reader.corrupt("a TIFF with a side of zero pixels") }
         var header = ImageHeader(info: ImageInfo(format: .tiff, storedSize: PixelSize(width: width, height: height)))
         header.info.colorModel = colorModel(structure, first)
-        header.info.bitDepth = max(1, min(64, structure.integer(first[258]) ?? 1))
+        header.info.bitDepth = structure.integer(first[258]) ?? 1
         header.info.hasAlpha = hasAlpha(structure, first)
         if let value = structure.integer(first[274]), let orientation = Orientation(rawValue: value) {
             header.info.orientation = orientation

@@ -155,6 +155,16 @@ struct ImageInfoTests {
         #expect(info.size == PixelSize(width: 1800, height: 1200))
     }
 
+    @Test func aFileThatNamesNoDepthHasOneBit() throws {
+        var bytes = try Fixture.bytes("Info/icon-bmp.ico")
+        // The bits a pixel of both pictures.
+        for picture in [0x26, 0x44E] { bytes[picture + 14] = 0 }
+        #expect(try ImageInfo(of: .bytes(bytes)).bitDepth == 1)
+        var info = ImageInfo(format: .ico, storedSize: PixelSize(4))
+        info.bitDepth = .max
+        #expect(info.bitDepth == 64)
+    }
+
     @Test(arguments: 1...8)
     func combinesTurningAndMirroringOfAVIF(_ value: Int) throws {
         let info = try ImageInfo(of: .file(try Fixture.path("Info/turned-\(value).avif")))
