@@ -9,7 +9,7 @@ extension Codec {
         var decoders: [any ImageDecoding] = [BlockMeanDecoder()]
         var encoders: [any ImageEncoding] = []
         #if SystemCodecs
-        decoders.append(LibJPEGDecoder())
+        decoders = [JPEGGainMapDecoder()] + decoders + [LibJPEGDecoder()]
         encoders.append(LibJPEGEncoder())
         #endif
         var codec = Codec(

@@ -2,50 +2,13 @@ import VitrineImageCore
 
 /// Reads JPEG up to the first scan: frame header, Exif, ICC profile, XMP, Adobe marker, multi-image index.
 ///
-/// Source: ITU-T T.81 annex B; JFIF 1.02; Adobe TN 5116 (APP14); ICC.1:2022 annex B.4 (APP2); CIPA DC-007 (MPF).
+/// Source: ITU-T T.81 annex B; JFIF 1.02; Adobe TN 5116 (APP14); ICC.1:2022 annex B.4 (APP2); CIPA DC-007 (MPF); ISO
+/// 21496-1.
 package enum JPEGHeaderReader: HeaderReading {
-
-    /// The content of the application segments.
-    private struct Application {
-        var isJFIF = false
-        var adobeTransform: Int?
-        var exif: Range<Int>?
-        var xmp: Range<Int>?
-        var multiPicture: Range<Int>?
-        var profile = JPEGProfileSegments()
-
-        mutating func take(_ reader: ByteReader, _ segment: JPEGSegmentWalker.Segment) throws(ImageError) {
-            let (at, payload) = (segment.payload.lowerBound, segment.payload)
-            switch segment.marker {
-            case 0xE0:
-                if payload.count >= 5 && reader.matches("JFIF\0", at: at) { isJFIF = true }
-            case 0xE1:
-                if exif == nil && payload.count > 6 && reader.matches("Exif\0", at: at) {
-                    exif = Range(from: at &+ 6, to: payload.upperBound)
-                } else if xmp == nil && payload.count > 29 && reader.matches("http://ns.adobe.com/xap/1.0/\0", at: at) {
-                    xmp = Range(from: at &+ 29, to: payload.upperBound)
-                }
-            case 0xE2:
-                if payload.count > 14 && reader.matches("ICC_PROFILE\0", at: at) {
-                    profile.add(
-                        number: try reader.u8(at: at + 12), of: try reader.u8(at: at + 13),
-                        Range(from: at &+ 14, to: payload.upperBound))
-                } else if multiPicture == nil && payload.count > 4 && reader.matches("MPF\0", at: at) {
-                    multiPicture = Range(from: at &+ 4, to: payload.upperBound)
-                }
-            case 0xEE:
-                if payload.count >= 12 && reader.matches("Adobe", at: at) {
-                    adobeTransform = try reader.u8(at: at + 11)
-                }
-            default: break
-            }
-        }
-    }
-
     package static func read(_ reader: ByteReader, _ limits: ImageLimits) throws(ImageError) -> ImageHeader {
         var walker = JPEGSegmentWalker(reader, 0..<reader.count)
         var frame: JPEGFrameHeader?
-        var application = Application()
+        var application = JPEGApplication()
         do {
             while let segment = try walker.next(), segment.marker != 0xDA {
                 if JPEGFrameHeader.matches(segment.marker) {
@@ -63,7 +26,7 @@ package enum JPEGHeaderReader: HeaderReading {
     }
 
     private static func header(
-        _ reader: ByteReader, _ frame: JPEGFrameHeader, _ application: Application, _ limits: ImageLimits
+        _ reader: ByteReader, _ frame: JPEGFrameHeader, _ application: JPEGApplication, _ limits: ImageLimits
     ) -> ImageHeader {
         var header = ImageHeader(info: ImageInfo(format: .jpeg, storedSize: frame.size))
         header.info.bitDepth = frame.precision
@@ -80,7 +43,7 @@ package enum JPEGHeaderReader: HeaderReading {
     }
 
     /// The rules of libjpeg, which every other reader follows (its jdapimin.c documents them).
-    private static func colorModel(_ frame: JPEGFrameHeader, _ application: Application) -> ImageInfo.ColorModel {
+    private static func colorModel(_ frame: JPEGFrameHeader, _ application: JPEGApplication) -> ImageInfo.ColorModel {
         switch frame.components.count {
         case 1: return .gray
         case 3:
@@ -91,11 +54,59 @@ package enum JPEGHeaderReader: HeaderReading {
         default: return .other
         }
     }
+}
 
+/// The content of the application segments.
+struct JPEGApplication {
+    var isJFIF = false
+    var adobeTransform: Int?
+    var exif: Range<Int>?
+    var xmp: Range<Int>?
+    var multiPicture: Range<Int>?
+    /// The metadata of a gain map, which this picture is.
+    var gainMap: Range<Int>?
+    var profile = JPEGProfileSegments()
+
+    init() {}
+
+    /// Reads the segments of a file inside the input up to its first scan.
+    init(_ reader: ByteReader, _ range: Range<Int>) throws(ImageError) {
+        var walker = JPEGSegmentWalker(reader, range)
+        while let segment = try walker.next(), segment.marker != 0xDA { try take(reader, segment) }
+    }
+
+    mutating func take(_ reader: ByteReader, _ segment: JPEGSegmentWalker.Segment) throws(ImageError) {
+        let (at, payload) = (segment.payload.lowerBound, segment.payload)
+        switch segment.marker {
+        case 0xE0:
+            if payload.count >= 5 && reader.matches("JFIF\0", at: at) { isJFIF = true }
+        case 0xE1:
+            if exif == nil && payload.count > 6 && reader.matches("Exif\0", at: at) {
+                exif = Range(from: at &+ 6, to: payload.upperBound)
+            } else if xmp == nil && payload.count > 29 && reader.matches("http://ns.adobe.com/xap/1.0/\0", at: at) {
+                xmp = Range(from: at &+ 29, to: payload.upperBound)
+            }
+        case 0xE2:
+            if payload.count > 14 && reader.matches("ICC_PROFILE\0", at: at) {
+                profile.add(
+                    number: try reader.u8(at: at + 12), of: try reader.u8(at: at + 13),
+                    Range(from: at &+ 14, to: payload.upperBound))
+            } else if multiPicture == nil && payload.count > 4 && reader.matches("MPF\0", at: at) {
+                multiPicture = Range(from: at &+ 4, to: payload.upperBound)
+            } else if gainMap == nil && payload.count > 28 && reader.matches("urn:iso:std:iso:ts:21496:-1\0", at: at) {
+                gainMap = Range(from: at &+ 28, to: payload.upperBound)
+            }
+        case 0xEE:
+            if payload.count >= 12 && reader.matches("Adobe", at: at) {
+                adobeTransform = try reader.u8(at: at + 11)
+            }
+        default: break
+        }
+    }
 }
 
 /// The pieces of an ICC profile that JPEG spreads over APP2 segments (ICC.1:2022 annex B.4).
-private struct JPEGProfileSegments {
+struct JPEGProfileSegments {
     private var pieces: [Int: Range<Int>] = [:]
     private var total = 0
 
@@ -125,7 +136,7 @@ private struct JPEGProfileSegments {
 /// panorama, and gain maps are images of their own right, not previews, and are left out.
 enum MultiPictureIndex {
     /// Entries looked at; real files have 2 to 4.
-    private static let maximumEntries = 32
+    static let maximumEntries = 32
 
     /// The bytes of the first picture, with which the file begins; nil if the index does not tell.
     static func firstSize(_ reader: ByteReader, _ index: Range<Int>) -> Int? {
@@ -138,11 +149,19 @@ enum MultiPictureIndex {
     }
 
     static func previews(_ reader: ByteReader, _ index: Range<Int>) -> [ImageInfo.EmbeddedPreview] {
+        pictures(reader, index).compactMap { picture in
+            guard picture.type == 0x01_0001 || picture.type == 0x01_0002 else { return nil }
+            return JPEGPicture.preview(reader, picture.range)
+        }
+    }
+
+    /// The pictures behind the first one, with their types.
+    static func pictures(_ reader: ByteReader, _ index: Range<Int>) -> [(type: Int, range: Range<Int>)] {
         guard let structure = try? TIFFStructure(reader, index),
             let directory = try? structure.directory(at: structure.firstDirectory),
             let entries = structure.bytes(directory[0xB002])
         else { return [] }
-        var previews: [ImageInfo.EmbeddedPreview] = []
+        var pictures: [(Int, Range<Int>)] = []
         for i in 1..<max(2, min(entries.count / 16, maximumEntries)) {
             let at = entries.lowerBound &+ 16 &* i
             guard at &+ 16 <= entries.upperBound,
@@ -150,13 +169,9 @@ enum MultiPictureIndex {
                 let count = try? reader.u32(at: at &+ 4, bigEndian: structure.isBigEndian),
                 let offset = try? reader.u32(at: at &+ 8, bigEndian: structure.isBigEndian)
             else { break }
-            let type = attribute & 0xFF_FFFF
-            guard type == 0x01_0001 || type == 0x01_0002,
-                let range = try? reader.range(at: index.lowerBound &+ offset, count: count),
-                let preview = JPEGPicture.preview(reader, range)
-            else { continue }
-            previews.append(preview)
+            guard let range = try? reader.range(at: index.lowerBound &+ offset, count: count) else { continue }
+            pictures.append((attribute & 0xFF_FFFF, range))
         }
-        return previews
+        return pictures
     }
 }

@@ -13,7 +13,7 @@ extension VipsDecoder {
     /// The map by which a HEIC picture of high dynamic range is to be shown; nil without one, or for one that is damaged.
     func gain(_ source: ByteSource, _ request: DecodeRequest) -> GainSamples? {
         guard request.info.format == .heic, let container = try? HEIFContainer(ByteReader(source)),
-            container.cut == nil, let map = GainMap(container), let bytes = container.bytes(withPrimary: map.item)
+            container.cut == nil, let map = HEIFGainMap(container), let bytes = container.bytes(withPrimary: map.item)
         else { return nil }
         let file = ByteSource(bytes: bytes, name: source.name)
         guard var info = try? ImageInfo(reading: file, limits: request.limits),
@@ -23,18 +23,7 @@ extension VipsDecoder {
         (info.colorProfile, info.codedColors) = (nil, nil)
         let picture = DecodeRequest(
             info: info, target: nil, limits: request.limits, cancellation: request.cancellation)
-        guard let plane = (try? decode(file, picture))?.planes.first, [1, 3].contains(plane.channels) else { return nil }
-        let size = PixelSize(width: plane.width, height: plane.height)
-        let pixels = PixelStorage(zeroedByteCount: 3 * size.pixelCount)
-        for y in 0..<plane.height {
-            for x in 0..<plane.width {
-                let from = y * plane.bytesPerRow + x * plane.channels
-                for c in 0..<3 {
-                    pixels.bytes[3 * (y * plane.width + x) + c] = plane.storage.bytes[from + c % plane.channels]
-                }
-            }
-        }
-        return map.applying(pixels, size: size)
+        return (try? decode(file, picture))?.planes.first.flatMap(map.map.applying)
     }
 
     /// Returns whether the thumbnail of a HEIF file may replace the picture if its size and shape fit.

@@ -76,7 +76,7 @@ package struct AVIFDecoder: ImageDecoding {
 
     /// The map by which a picture of high dynamic range is to be shown; nil without one, or for one that is damaged.
     private static func gain(_ container: HEIFContainer, _ request: DecodeRequest) -> GainSamples? {
-        guard let map = GainMap(container), let bytes = container.bytes(withPrimary: map.item) else { return nil }
+        guard let gain = HEIFGainMap(container), let bytes = container.bytes(withPrimary: gain.item) else { return nil }
         let (name, limits) = (container.reader.name, request.limits)
         return bytes.withUnsafeBufferPointer { buffer -> GainSamples? in
             guard let base = buffer.baseAddress else { return nil }
@@ -84,9 +84,7 @@ package struct AVIFDecoder: ImageDecoding {
                 let session = try AVIFSession.open(
                     base, count: buffer.count, name: name, limits: limits, threads: request.threads)
                 let reader = AVIFFrameReader(frame: try session.read(0), factor: 1)
-                let plane = try session.converted(reader, name: name).planes[0]
-                guard plane.channels == 3, plane.bytesPerRow == 3 * plane.width else { return nil }
-                return map.applying(plane.storage, size: PixelSize(width: plane.width, height: plane.height))
+                return gain.map.applying(try session.converted(reader, name: name).planes[0])
             } catch {
                 return nil
             }

@@ -35,14 +35,22 @@ package struct ColorProfile: Sendable {
         return nil
     }
 
+    /// Reads a profile of PQ or HLG; nil for any other.
+    package init?(highRange bytes: [UInt8]) {
+        let reader = ICCReader(bytes: bytes)
+        guard bytes.count >= 132, reader.matches("acsp", at: 36) else { return nil }
+        let isGray = reader.matches("GRAY", at: 16)
+        guard isGray || reader.matches("RGB ", at: 16), let colors = HighRangeColors(reader) else { return nil }
+        space = isGray ? .gray : .rgb
+        transform = .highRange(colors)
+    }
+
     /// Reads a profile; nil if it is malformed or of an unsupported kind.
     package init?(_ bytes: [UInt8]) {
         let reader = ICCReader(bytes: bytes)
         guard bytes.count >= 132, reader.matches("acsp", at: 36) else { return nil }
-        let isGray = reader.matches("GRAY", at: 16)
-        if isGray || reader.matches("RGB ", at: 16), let colors = HighRangeColors(reader) {
-            space = isGray ? .gray : .rgb
-            transform = .highRange(colors)
+        if let profile = ColorProfile(highRange: bytes) {
+            self = profile
             return
         }
         let isLab = reader.matches("Lab ", at: 20)

@@ -50,6 +50,35 @@ extension ColorProfile {
     }
 }
 
+extension ColorProfile {
+    /// Converts opaque bytes of grey, or of red, green and blue, to sRGB by the map of their maker.
+    ///
+    /// - Returns: A plane of red, green and blue; nil when cancelled, or unless the profile is of high range.
+    package func shown(
+        _ plane: PixelPlane, through gain: GainSamples, _ cancellation: CancellationToken
+    ) -> PixelPlane? {
+        guard let colors = highRange, plane.channels == 1 || plane.channels == 3 else { return nil }
+        let shown = PixelPlane(
+            width: plane.width, height: plane.height, channels: 3, extentWidth: plane.extentWidth,
+            extentHeight: plane.extentHeight, storage: PixelStorage(zeroedByteCount: 3 * plane.width * plane.height))
+        let (source, target) = (plane.storage.bytes, shown.storage.bytes)
+        let (green, blue) = plane.channels == 1 ? (0, 0) : (1, 2)
+        for y in 0..<plane.height {
+            if y & 7 == 0, cancellation.isCancelled { return nil }
+            for x in 0..<plane.width {
+                let from = y &* plane.bytesPerRow &+ x &* plane.channels
+                let color = SIMD4(
+                    Float(source[from]), Float(source[from &+ green]), Float(source[from &+ blue]), 0)
+                let levels = colors.levels(
+                    color / 255, through: gain, x: (Float(x) + 0.5) / Float(plane.extentWidth),
+                    y: (Float(y) + 0.5) / Float(plane.extentHeight))
+                for c in 0..<3 { target[3 &* (y &* plane.width &+ x) &+ c] = levels[c] }
+            }
+        }
+        return shown
+    }
+}
+
 /// A decoded frame of PQ or HLG with more than 8 bits a sample, as planes of words.
 package struct DeepFrame {
     /// Samples of one channel, and the block of them that becomes one.
@@ -215,45 +244,5 @@ private struct DeepWeights {
         let kg = 1 - kr - kb
         blue = SIMD4(0, -2 * (1 - kb) * kb / kg, 2 * (1 - kb), 0)
         red = SIMD4(2 * (1 - kr), -2 * (1 - kr) * kr / kg, 0, 0)
-    }
-}
-
-/// The samples of a gain map, from a picture of high dynamic range to one of standard range.
-package struct GainSamples: Sendable {
-    let pixels: PixelStorage
-    let size: PixelSize
-    /// Whether the map is for the primaries of the picture, instead of those of sRGB.
-    let isInBase: Bool
-    /// The factor of each level of each channel.
-    let tables: [[Float]]
-    let before: SIMD4<Float>
-    let after: SIMD4<Float>
-
-    package init(
-        pixels: PixelStorage, size: PixelSize, isInBase: Bool, tables: [[Float]], before: SIMD4<Float>,
-        after: SIMD4<Float>
-    ) {
-        (self.pixels, self.size, self.isInBase, self.tables) = (pixels, size, isInBase, tables)
-        (self.before, self.after) = (before, after)
-    }
-
-    /// Returns the light of the other picture at a place given in fractions of it.
-    func applied(to light: SIMD4<Float>, x: Float, y: Float) -> SIMD4<Float> {
-        func place(_ fraction: Float, _ side: Int) -> (Int, Int, Float) {
-            let position = max(0, min(fraction * Float(side) - 0.5, Float(side - 1)))
-            let first = Int(position)
-            return (first, min(first + 1, side - 1), position - Float(first))
-        }
-        let (left, right, across) = place(x, size.width)
-        let (top, bottom, down) = place(y, size.height)
-        let bytes = pixels.bytes
-        func factors(_ x: Int, _ y: Int) -> SIMD4<Float> {
-            let at = 3 &* (y &* size.width &+ x)
-            return SIMD4(
-                tables[0][Int(bytes[at])], tables[1][Int(bytes[at &+ 1])], tables[2][Int(bytes[at &+ 2])], 0)
-        }
-        let upper = factors(left, top) + (factors(right, top) - factors(left, top)) * across
-        let lower = factors(left, bottom) + (factors(right, bottom) - factors(left, bottom)) * across
-        return (light + before) * (upper + (lower - upper) * down) - after
     }
 }

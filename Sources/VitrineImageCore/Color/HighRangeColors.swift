@@ -58,12 +58,20 @@ package struct HighRangeColors: Sendable {
         }
     }
 
-    /// The levels of sRGB for a colour encoded by PQ, by the map of its maker, at a place in fractions of the picture.
+    /// The levels of sRGB for an encoded colour, by the map of its maker, at a place in fractions of the picture.
     func levels(_ encoded: SIMD4<Float>, through gain: GainSamples, x: Float, y: Float) -> SIMD4<UInt8> {
         func toSRGB(_ light: SIMD4<Float>) -> SIMD4<Float> {
             columns.red * light.x + columns.green * light.y + columns.blue * light.z
         }
-        var light = decoded(encoded) * Float(10_000 / DisplayLight.referenceWhite)
+        var light = decoded(encoded)
+        // Maps count from reference white, whatever the picture states for its own.
+        if transfer == .perceptual {
+            light *= Float(10_000 / DisplayLight.referenceWhite)
+        } else {
+            let color = toSRGB(light)
+            light *= Float(Self.nominalPeak / DisplayLight.referenceWhite)
+                * displayGain(ToneMap.luminance(color.x, color.y, color.z))
+        }
         if !gain.isInBase { light = toSRGB(light) }
         light = gain.applied(to: light, x: x, y: y)
         if gain.isInBase { light = toSRGB(light) }
@@ -88,13 +96,18 @@ package struct HighRangeColors: Sendable {
     private func shown(_ red: Float, _ green: Float, _ blue: Float) -> SIMD4<Float> {
         var light = columns.red * red + columns.green * green + columns.blue * blue
         if transfer == .hybridLog {
-            // The display's gamma works on luminance, so that colours keep their hues (BT.2100 table 5, OOTF).
-            let luminance = ToneMap.luminance(light.x, light.y, light.z)
-            light *= luminance > 0 ? scale * powf(luminance, Self.displayGamma - 1) : 0
+            light *= scale * displayGain(ToneMap.luminance(light.x, light.y, light.z))
         } else {
             light *= scale
         }
         return DisplayLight.shown(light)
+    }
+
+    /// The factor by which a display of HLG shows the light of a scene. Its gamma works on luminance, so that colours keep
+    /// their hues (BT.2100 table 5, OOTF).
+    @inline(__always)
+    private func displayGain(_ luminance: Float) -> Float {
+        luminance > 0 ? powf(luminance, Self.displayGamma - 1) : 0
     }
 
     /// Converts red, green, blue and alpha in place, and keeps alpha. Colours are not multiplied by it.

@@ -141,10 +141,12 @@ import VitrineImaging
         }
     }
 
-    /// The picture of `hdr/pq.heic`, which has 16 rows below the chart, with a map whose numbers are all one: it halves
-    /// the light.
-    private static func heicWithGain(version: UInt8 = 0, brand: String = "tmap") throws -> [UInt8] {
-        let file = try Fixture.bytes("hdr/pq.heic")
+    /// The picture of `hdr/pq.heic` or `hdr/hlg.heic`, which has 16 rows below the chart, with a map whose numbers are all
+    /// one: it halves the light.
+    private static func heicWithGain(
+        version: UInt8 = 0, brand: String = "tmap", transfer: UInt8 = 16
+    ) throws -> [UInt8] {
+        let file = try Fixture.bytes(transfer == 16 ? "hdr/pq.heic" : "hdr/hlg.heic")
         func payload(_ type: String) throws -> [UInt8] {
             let name = try #require(file.indices.first { file[$0...].starts(with: type.utf8) })
             let count = file[(name - 4)..<name].reduce(0) { $0 << 8 | Int($1) }
@@ -169,7 +171,7 @@ import VitrineImaging
         }
         let properties = [
             box("hvcC", try payload("hvcC")),
-            full("ispe", big(64) + big(64)), colors([9, 16, 9]),
+            full("ispe", big(64) + big(64)), colors([9, transfer, 9]),
             box("hvcC", sample.configuration), full("ispe", big(64) + big(64)), colors([1, 13, 1]),
         ]
         let associations: [[UInt8]] = [[1, 2, 3], [4, 5], [2, 6]]
@@ -200,8 +202,8 @@ import VitrineImaging
         return head + meta(head.count + meta(0).count + 8) + box("mdat", items.flatMap(\.data))
     }
 
-    @Test func gainMapOfHEICIsUsed() throws {
-        let file = ImageInput.bytes(try Self.heicWithGain(), name: "gain.heic")
+    @Test(arguments: [16, 18] as [UInt8]) func gainMapOfHEICIsUsed(_ transfer: UInt8) throws {
+        let file = ImageInput.bytes(try Self.heicWithGain(transfer: transfer), name: "gain.heic")
         func square(_ i: Int, of image: Image) -> [UInt8] {
             Self.pixel(image, (2 * (i % 4) + 1) * image.width / 8, (2 * (i / 4) + 1) * image.height / 8)
         }

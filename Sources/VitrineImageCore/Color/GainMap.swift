@@ -1,0 +1,126 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The metadata of a gain map that leads from a picture of high dynamic range to the one of standard range that its
+/// maker wanted.
+///
+/// Source: ISO 21496-1 (metadata, and its use); libultrahdr's `gainmapmetadata.cpp` (common denominators).
+package struct GainMap: Sendable {
+    /// One channel of the map.
+    private struct Channel {
+        var least = 0.0
+        var most = 0.0
+        var gamma = 1.0
+        var baseOffset = 0.0
+        var otherOffset = 0.0
+    }
+
+    /// Whether the map is applied in the primaries of the base, instead of those of sRGB.
+    package var isInBase: Bool
+    private let channels: [Channel]
+
+    /// Reads the metadata from its least version on; nil for later versions, and for maps that do not lead to a lower
+    /// range.
+    package init?(_ bytes: [UInt8]) {
+        guard bytes.count > 5, bytes[0] == 0, bytes[1] == 0 else { return nil }
+        let flags = bytes[4]
+        var at = 5
+        func number() -> UInt32? {
+            guard at + 4 <= bytes.count else { return nil }
+            defer { at += 4 }
+            return bytes.bigEndian32(at: at)
+        }
+        let common = flags & 0x08 != 0 ? number() : nil
+        func fraction(signed: Bool) -> Double? {
+            guard let numerator = number(), let denominator = common ?? number(), denominator != 0 else { return nil }
+            return (signed ? Double(Int32(bitPattern: numerator)) : Double(numerator)) / Double(denominator)
+        }
+        // What a display can show beyond white, in powers of two. Ours can show nothing.
+        guard let base = fraction(signed: false), let other = fraction(signed: false), base > other else { return nil }
+        let weight = min(1, base / (base - other))
+        var channels: [Channel] = []
+        for _ in 0..<(flags & 0x80 != 0 ? 3 : 1) {
+            guard let least = fraction(signed: true), let most = fraction(signed: true),
+                let gamma = fraction(signed: false), let baseOffset = fraction(signed: true),
+                let otherOffset = fraction(signed: true), gamma > 0, most >= least, abs(least) <= 64, abs(most) <= 64
+            else { return nil }
+            channels.append(
+                Channel(
+                    least: least * weight, most: most * weight, gamma: gamma, baseOffset: baseOffset,
+                    otherOffset: otherOffset))
+        }
+        if channels.count == 1 { channels += [channels[0], channels[0]] }
+        self.channels = channels
+        isInBase = flags & 0x40 != 0
+    }
+
+    /// The factors by which light is divided, for 256 levels of each channel of the map.
+    private var tables: [[Float]] {
+        channels.map { channel in
+            (0..<256).map { level in
+                let share = pow(Double(level) / 255, 1 / channel.gamma)
+                return Float(exp2(-(channel.least + (channel.most - channel.least) * share)))
+            }
+        }
+    }
+
+    /// The map with its samples: a plane of grey, or of red, green and blue, usually smaller than the picture.
+    ///
+    /// - Returns: nil for a plane of other channels.
+    package func applying(_ plane: PixelPlane) -> GainSamples? {
+        guard plane.channels == 1 || plane.channels == 3 else { return nil }
+        let size = PixelSize(width: plane.width, height: plane.height)
+        let pixels = PixelStorage(zeroedByteCount: 3 * size.pixelCount)
+        for y in 0..<size.height {
+            for x in 0..<size.width {
+                let from = y * plane.bytesPerRow + x * plane.channels
+                for c in 0..<3 {
+                    pixels.bytes[3 * (y * size.width + x) + c] = plane.storage.bytes[from + c % plane.channels]
+                }
+            }
+        }
+        func vector(_ value: (Channel) -> Double) -> SIMD4<Float> {
+            SIMD4(Float(value(channels[0])), Float(value(channels[1])), Float(value(channels[2])), 0)
+        }
+        return GainSamples(
+            pixels: pixels, size: size, isInBase: isInBase, tables: tables, before: vector(\.baseOffset),
+            after: vector(\.otherOffset))
+    }
+}
+
+/// The samples of a gain map, from a picture of high dynamic range to one of standard range.
+package struct GainSamples: Sendable {
+    let pixels: PixelStorage
+    let size: PixelSize
+    /// Whether the map is for the primaries of the picture, instead of those of sRGB.
+    let isInBase: Bool
+    /// The factor of each level of each channel.
+    let tables: [[Float]]
+    let before: SIMD4<Float>
+    let after: SIMD4<Float>
+
+    /// Returns the light of the other picture at a place given in fractions of it.
+    func applied(to light: SIMD4<Float>, x: Float, y: Float) -> SIMD4<Float> {
+        func place(_ fraction: Float, _ side: Int) -> (Int, Int, Float) {
+            let position = max(0, min(fraction * Float(side) - 0.5, Float(side - 1)))
+            let first = Int(position)
+            return (first, min(first + 1, side - 1), position - Float(first))
+        }
+        let (left, right, across) = place(x, size.width)
+        let (top, bottom, down) = place(y, size.height)
+        let bytes = pixels.bytes
+        func factors(_ x: Int, _ y: Int) -> SIMD4<Float> {
+            let at = 3 &* (y &* size.width &+ x)
+            return SIMD4(
+                tables[0][Int(bytes[at])], tables[1][Int(bytes[at &+ 1])], tables[2][Int(bytes[at &+ 2])], 0)
+        }
+        let upper = factors(left, top) + (factors(right, top) - factors(left, top)) * across
+        let lower = factors(left, bottom) + (factors(right, bottom) - factors(left, bottom)) * across
+        return (light + before) * (upper + (lower - upper) * down) - after
+    }
+}
