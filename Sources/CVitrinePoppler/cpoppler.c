@@ -147,24 +147,39 @@ static cairo_status_t draw(PopplerPage *page, const cpoppler_drawing *drawing, c
     return status;
 }
 
+// Whether all pixels are equal.
+static bool is_blank(const unsigned char *rows, int stride, const cpoppler_drawing *drawing) {
+    size_t length = 4 * (size_t)drawing->width;
+    for (int32_t y = 0; y < drawing->height; y++) {
+        const unsigned char *row = rows + (size_t)y * (size_t)stride;
+        if (memcmp(row, rows, 4) || memcmp(row, row + 4, length - 4)) return false;
+    }
+    return true;
+}
+
 cpoppler_status cpoppler_draw(cpoppler_document *document, const cpoppler_drawing *drawing, uint8_t *pixels) {
     PopplerPage *page = page_at(document, drawing->page);
     if (!page) return CPOPPLER_NO_PAGE;
     size_t length = (size_t)drawing->width * (drawing->alpha == 255 ? 3 : 4);
     cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_ARGB32, drawing->width, drawing->height);
-    bool drawn = cairo_surface_status(surface) == CAIRO_STATUS_SUCCESS;
+    cairo_status_t status = cairo_surface_status(surface);
+    bool drawn = status == CAIRO_STATUS_SUCCESS;
     // What a damaged page leaves behind is drawn as far as it went, but not without memory. A size that is too large
-    // for cairo is that of something on the page.
-    if (drawn) drawn = draw(page, drawing, surface) != CAIRO_STATUS_NO_MEMORY;
+    // for cairo is that of something on the page, behind which cairo draws nothing.
+    if (drawn) {
+        status = draw(page, drawing, surface);
+        drawn = status != CAIRO_STATUS_NO_MEMORY;
+    }
     g_object_unref(page);
     cairo_surface_flush(surface);
     const unsigned char *rows = cairo_image_surface_get_data(surface);
     int stride = cairo_image_surface_get_stride(surface);
     drawn = drawn && rows;
+    bool blank = drawn && status != CAIRO_STATUS_SUCCESS && is_blank(rows, stride, drawing);
     for (int32_t y = 0; drawn && y < drawing->height; y++)
         unpack(rows + (size_t)y * (size_t)stride, drawing, pixels + (size_t)y * length);
     cairo_surface_destroy(surface);
-    return drawn ? CPOPPLER_OK : CPOPPLER_MEMORY;
+    return blank ? CPOPPLER_UNDRAWN : drawn ? CPOPPLER_OK : CPOPPLER_MEMORY;
 }
 
 const char *cpoppler_version(void) { return poppler_get_version(); }

@@ -73,6 +73,9 @@ final class PDFRenderer: DocumentRendering {
             throw .limitExceeded(
                 input: "input", limit: .memory, actual: limits.maximumWorkerMemory,
                 allowed: limits.maximumWorkerMemory)
+        case CPOPPLER_UNDRAWN:
+            throw .unsupported(
+                input: "input", reason: "page \(page) has an object that cairo cannot draw, and would be blank")
         default: throw .corrupt(input: "input", reason: "page \(page) cannot be read")
         }
         let plane = PixelPlane(width: size.width, height: size.height, channels: channels, storage: storage)

@@ -9,7 +9,8 @@ typedef enum {
     CPOPPLER_ENCRYPTED, // no password, or not the right one
     CPOPPLER_DAMAGED,
     CPOPPLER_NO_PAGE,   // no such page, or none that can be read
-    CPOPPLER_MEMORY
+    CPOPPLER_MEMORY,
+    CPOPPLER_UNDRAWN    // cairo refused something on the page, and nothing is seen of it
 } cpoppler_status;
 
 typedef struct cpoppler_document cpoppler_document;
