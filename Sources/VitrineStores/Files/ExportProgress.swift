@@ -45,30 +45,6 @@ extension FileStore {
 }
 
 extension FileStore.Blocking {
-    /// The blocking form of ``FileStore/importFiles(from:replacing:)``.
-    ///
-    /// - Parameters:
-    ///   - directory: The directory.
-    ///   - replacing: Whether to replace files of the store. Default false.
-    ///   - step: Called after each file; false ends the import.
-    package func importFiles(
-        from directory: String, replacing: Bool = false, step: (ExportProgress) -> Bool = { _ in true }
-    ) throws(StoreError) {
-        try importing(directory, replacing).run(step)
-    }
-
-    /// The blocking form of ``FileStore/exportFiles(to:replacing:)``.
-    ///
-    /// - Parameters:
-    ///   - directory: The directory, which is created if needed.
-    ///   - replacing: Whether to replace existing files. Default false.
-    ///   - step: Called after each file; false ends the export.
-    package func exportFiles(
-        to directory: String, replacing: Bool = false, step: (ExportProgress) -> Bool = { _ in true }
-    ) throws(StoreError) {
-        try exporting(directory, replacing).run(step)
-    }
-
     fileprivate func importing(_ directory: String, _ replacing: Bool) -> TransferPlan {
         TransferPlan { () throws(StoreError) in
             try TransferPlan.visibleFiles(in: directory)
@@ -100,14 +76,6 @@ struct TransferPlan: Sendable {
             return try Directory.names(ofFilesIn: directory).filter { $0.utf8.first != UInt8(ascii: ".") }
         } catch {
             throw .file(error)
-        }
-    }
-
-    /// Runs on this thread until a step returns false.
-    func run(_ step: (ExportProgress) -> Bool) throws(StoreError) {
-        var progress = Progress(names: try names())
-        while let done = progress.next(body) {
-            guard step(done) else { return }
         }
     }
 

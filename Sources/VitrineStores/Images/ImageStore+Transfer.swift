@@ -30,35 +30,6 @@ extension ImageStore {
 }
 
 extension ImageStore.Blocking {
-    /// The blocking form of ``ImageStore/importPictures(from:replacing:)``.
-    ///
-    /// - Parameters:
-    ///   - directory: Where from.
-    ///   - replacing: Whether pictures of the store may be replaced. Default false.
-    ///   - step: Called after each picture; false ends the import.
-    package func importPictures(
-        from directory: String, replacing: Bool = false, step: (ExportProgress) -> Bool = { _ in true }
-    ) throws(StoreError) {
-        try importing(directory, replacing).run(step)
-    }
-
-    /// The blocking form of ``ImageStore/exportPictures(to:as:replacing:)``.
-    ///
-    /// - Parameters:
-    ///   - directory: Where to; made if it is missing.
-    ///   - version: Which files. Thumbnails that are missing are made.
-    ///   - replacing: Whether files there may be replaced. Default false.
-    ///   - step: Called after each picture; false ends the export.
-    package func exportPictures(
-        to directory: String, as version: ImageStore.Version = .original, replacing: Bool = false,
-        step: (ExportProgress) -> Bool = { _ in true }
-    ) throws(StoreError) {
-        guard store.keeps(version) else {
-            return try store.files.blocking.exportFiles(to: directory, replacing: replacing, step: step)
-        }
-        try exporting(directory, version, replacing).run(step)
-    }
-
     fileprivate func importing(_ directory: String, _ replacing: Bool) -> TransferPlan {
         TransferPlan { () throws(StoreError) in
             try TransferPlan.visibleFiles(in: directory)

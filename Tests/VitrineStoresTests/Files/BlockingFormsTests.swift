@@ -41,21 +41,6 @@ import VitrineStores
         #expect(try files.removeTemporaryFiles(olderThan: .seconds(-5)) == 0)
     }
 
-    @Test func filesGoInAndOut() throws {
-        let files = FileStore(.root(temporary.path), path: ["s"], durability: .relaxed).blocking
-        try FileManager.default.createDirectory(atPath: temporary.file("in"), withIntermediateDirectories: false)
-        for name in ["a", "b", "c"] { try temporary.write(name, to: "in/\(name)") }
-        var steps: [String] = []
-        try files.importFiles(from: temporary.file("in")) { step in
-            steps.append("\(step.name) \(step.done)/\(step.total)")
-            return step.done < 2
-        }
-        #expect(steps == ["a 1/3", "b 2/3"])
-        try files.exportFiles(to: temporary.file("out"))
-        #expect(temporary.read("out/b") == "b")
-        #expect(throws: StoreError.self) { try files.importFiles(from: temporary.file("absent")) }
-    }
-
     @Test func picturesAreManaged() async throws {
         var configuration = ImageStore.Configuration()
         configuration.durability = .relaxed
@@ -73,15 +58,8 @@ import VitrineStores
         #expect(try pictures.load("c.png") == pictures.load("a.png"))
         try pictures.rename("a.png", to: "d.png")
         #expect(pictures.exists("d.png") && !pictures.exists("a.png"))
-        var steps = 0
-        try pictures.exportPictures(to: temporary.file("out"), as: .thumbnail) { _ in
-            steps += 1
-            return true
-        }
-        #expect(steps == 4)
-        #expect(try ImageInfo(of: .file(temporary.file("out/d.png"))).size.width == 256)
         let other = ImageStore(.root(temporary.path), path: ["t"], configuration: configuration)
-        try other.blocking.importPictures(from: temporary.file("out"))
+        try other.blocking.save(picture, as: "d.png")
         #expect(try await ImageStore.rename("d.png", to: "e.png", in: [store, other]) == 2)
         #expect(try await ImageStore.delete("e.png", in: [store, other]) == 2)
         #expect(try pictures.removeTemporaryFiles(olderThan: .seconds(-5)) == 0)
