@@ -343,18 +343,9 @@ package final class Database {
     ///
     /// - Parameters:
     ///   - path: The file, which is created if it is missing.
-    ///   - schema: The statements that create the tables.
     ///   - attempts: The number of connections.
-    package static func isDamaged(
-        path: String, schema: String, attempts: Int = 3
-    ) throws(DatabaseError) -> Bool {
-        try isDamaged(path: path, attempts: attempts) { database throws(DatabaseError) in try database.execute(schema) }
-    }
-
-    /// Returns whether a file is damaged, as the form with a schema does.
-    ///
-    /// - Parameter prepare: Creates the tables. It throws ``DatabaseError/Reason/corrupt`` if a table is missing that
-    ///   the file had.
+    ///   - prepare: Creates the tables. It throws ``DatabaseError/Reason/corrupt`` if a table is missing that the file
+    ///     had.
     package static func isDamaged(
         path: String, attempts: Int = 3, preparing prepare: (Database) throws(DatabaseError) -> Void
     ) throws(DatabaseError) -> Bool {
@@ -369,29 +360,11 @@ package final class Database {
         }
         return true
     }
-
-    /// Stops the running statement from another thread.
-    package var interrupter: Interrupter { Interrupter(connection: connection) }
 }
 
 extension Database {
     /// The version of SQLite, for example `3.40.1`.
     package static var libraryVersion: String { String(cString: sqlite3_libversion()) }
-}
-
-extension Database {
-    /// Stops a connection's running statement, with ``DatabaseError/Reason/interrupted``. Holds the connection open.
-    ///
-    /// Unchecked: a C-handle type. `sqlite3_interrupt` is the one call that SQLite allows from any thread while the
-    /// connection is open (https://www.sqlite.org/c3ref/interrupt.html).
-    package struct Interrupter: @unchecked Sendable {
-        private let connection: Connection
-
-        init(connection: Connection) { self.connection = connection }
-
-        /// Stops the statement that runs now, if one does.
-        package func interrupt() { sqlite3_interrupt(connection.handle) }
-    }
 }
 
 extension Database {

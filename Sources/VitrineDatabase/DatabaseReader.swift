@@ -60,9 +60,6 @@ package final class DatabaseReader: Sendable {
     /// changes at once. Waits for a read in progress.
     package func close() { state.withLock { $0.database = nil } }
 
-    /// Whether the file is shared with others, so that writing is possible as far as the reader knows.
-    package var isShared: Bool { state.withLock { $0.database != nil } }
-
     /// Reads, one thread at a time.
     package func read<Value>(
         _ body: (Database) throws(DatabaseError) -> sending Value

@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 import VitrineCore
@@ -100,19 +99,6 @@ import VitrineDatabase
         insert.bind([1], at: 1)
         try insert.run()
         #expect(try database.integer("SELECT count(*) FROM t") == 1)
-    }
-
-    @Test func aStatementCanBeInterrupted() throws {
-        let database = try Database(path: path)
-        let interrupter = database.interrupter
-        let isDone = Atomic(false)
-        let thread = Thread { while !isDone.load(ordering: .relaxed) { interrupter.interrupt() } }
-        withExtendedLifetime(isDone) {
-            thread.start()
-            let endless = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c) SELECT count(*) FROM c"
-            #expect(reason { _ = try database.integer(endless) } == .interrupted)
-            isDone.store(true, ordering: .relaxed)
-        }
     }
 
     @Test func constraintsAndMistakesAreToldApart() throws {

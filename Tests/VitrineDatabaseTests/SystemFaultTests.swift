@@ -69,6 +69,10 @@ import VitrineDatabase
         return try numbers(try reader())
     }
 
+    private func isDamaged() throws -> Bool {
+        try Database.isDamaged(path: path) { database throws(DatabaseError) in try database.execute(Self.schema) }
+    }
+
     @Test func aFailedReadIsNoDamage() throws {
         do {
             let database = try open()
@@ -80,10 +84,10 @@ import VitrineDatabase
         let database = try Database(path: path, options: options)
         let fault = DatabaseFault(.read, at: directory.path + "/", code: EIO)
         #expect(reason { _ = try database.prepare("SELECT b FROM t").step() } == .inputOutput)
-        #expect(reason { _ = try Database.isDamaged(path: path, schema: Self.schema) } == .inputOutput)
+        #expect(reason { _ = try isDamaged() } == .inputOutput)
         fault.end()
         #expect(try database.integer("SELECT length(b) FROM t") == 100_000)
-        #expect(try !Database.isDamaged(path: path, schema: Self.schema))
+        #expect(try !isDamaged())
     }
 
     @Test func aReaderPassesOverOneFailedRead() throws {

@@ -116,12 +116,6 @@ extension Cache {
         return originals.subscriberCount { $0.isSame(as: wanted) }
     }
 
-    /// How urgent the fetch of a key is; nil when there is none.
-    package func sourcePriority(of key: CacheKey) -> Priority? {
-        let wanted = sourceFlightKey(key)
-        return originals.priority { $0.isSame(as: wanted) }
-    }
-
     /// How many keys are asked for again behind a value that was given.
     package var runningRefreshes: Int { refreshes.withLock { $0.count } }
 

@@ -9,7 +9,13 @@ extension DiskCache {
 
         private func entryKey(_ key: CacheKey) -> EntryKey { EntryKey(key, format) }
 
-        /// The blocking form of ``DiskCache/entry(forKey:includingExpired:)``.
+        /// Returns the entry of a key. This counts as an access.
+        ///
+        /// - Parameters:
+        ///   - key: The key of the entry.
+        ///   - includingExpired: Whether to return an expired entry that has not been purged.
+        /// - Returns: nil if there is no entry, or if it is damaged. A damaged entry is removed and logged.
+        /// - Throws: ``CacheError/file(_:)`` or ``CacheError/database(_:)`` if the cache cannot be read.
         package func entry(forKey key: CacheKey, includingExpired: Bool = false) throws(CacheError) -> Entry? {
             try engine.entry(forKey: entryKey(key), includingExpired: includingExpired)
         }
@@ -58,9 +64,6 @@ extension DiskCache {
         /// The blocking form of ``DiskCache/remove(_:)-(CacheKey)``.
         public func remove(_ key: CacheKey) { engine.enqueueBlocking(.remove, forKey: entryKey(key)) }
 
-        /// Removes the entries of some keys.
-        package func remove(_ keys: [CacheKey]) { for key in keys { remove(key) } }
-
         /// The blocking form of ``DiskCache/removeAll()``.
         package func removeAll() throws(CacheError) {
             if isShared { try engine.removeAll(of: format) } else { try engine.removeAll() }
@@ -72,7 +75,8 @@ extension DiskCache {
             try engine.removeAll(tag: try EntryTags.hash(of: tag))
         }
 
-        /// The blocking form of ``DiskCache/expire(_:)``.
+        /// Lets an entry's time pass now. It stays readable to callers that ask for expired ones, and is among the
+        /// first to be evicted.
         package func expire(_ key: CacheKey) { engine.enqueueBlocking(engine.expiring(), forKey: entryKey(key)) }
 
         /// The blocking form of ``DiskCache/renew(_:timeToLive:)``.
@@ -84,9 +88,6 @@ extension DiskCache {
         package func setValidator(_ validator: [UInt8], forKey key: CacheKey) {
             engine.enqueueBlocking(.patch(Patch(validator: validator)), forKey: entryKey(key))
         }
-
-        /// The blocking form of ``DiskCache/touch(_:)``.
-        package func touch(_ key: CacheKey) { engine.touch(entryKey(key)) }
 
         /// The blocking form of ``DiskCache/flush()``.
         public func flush() throws(CacheError) { try engine.flush(format) }

@@ -103,19 +103,6 @@ public final class DiskCache: Sendable {
 
     // MARK: Reading
 
-    /// Returns the entry of a key. This counts as an access.
-    ///
-    /// - Parameters:
-    ///   - key: The key of the entry.
-    ///   - includingExpired: Whether to return an expired entry that has not been purged.
-    /// - Returns: nil if there is no entry, or if it is damaged. A damaged entry is removed and logged.
-    /// - Throws: ``CacheError/file(_:)`` or ``CacheError/database(_:)`` if the cache cannot be read.
-    package func entry(forKey key: CacheKey, includingExpired: Bool = false) async throws(CacheError) -> Entry? {
-        try await run { (blocking) throws(CacheError) in
-            try blocking.entry(forKey: key, includingExpired: includingExpired)
-        }
-    }
-
     /// The bytes of a key, unless they have expired. Counts as a use.
     public func bytes(forKey key: CacheKey) async throws(CacheError) -> [UInt8]? {
         try await run { (blocking) throws(CacheError) in try blocking.bytes(forKey: key) }
@@ -196,11 +183,6 @@ public final class DiskCache: Sendable {
         await engine.enqueue(.remove, forKey: entryKey(key))
     }
 
-    /// Removes the entries of several keys.
-    package func remove(_ keys: [CacheKey]) async {
-        for key in keys { await remove(key) }
-    }
-
     /// Removes all entries. The cache continues in an empty directory, and the old one is deleted in the background.
     /// Queued writes are dropped. If other formats have entries in the engine, only those of this format are removed.
     public func removeAll() async throws(CacheError) {
@@ -218,12 +200,6 @@ public final class DiskCache: Sendable {
     @discardableResult
     public func removeAll(tag: String) async throws(CacheError) -> Int {
         try await run { (blocking) throws(CacheError) in try blocking.removeAll(tag: tag) }
-    }
-
-    /// Lets an entry's time pass now. It stays readable to who asks for expired ones, and is among the first to be
-    /// evicted.
-    package func expire(_ key: CacheKey) async {
-        await engine.enqueue(engine.expiring(), forKey: entryKey(key))
     }
 
     /// Gives the entry of a key a new lifetime, from now on; for a source that says it has not changed.

@@ -202,13 +202,6 @@ final class WriteQueue: @unchecked Sendable {
         return before?.followed(by: next) ?? next
     }
 
-    /// Whether nothing waits.
-    var isEmpty: Bool {
-        monitor.lock()
-        defer { monitor.unlock() }
-        return head >= order.count
-    }
-
     // MARK: Taking
 
     /// The next work; nil if there is none, and then the caller stops.

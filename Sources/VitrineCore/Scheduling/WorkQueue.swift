@@ -64,9 +64,6 @@ package final class WorkQueue: Sendable {
         startReady()
     }
 
-    /// Whether the queue is suspended.
-    package var isSuspended: Bool { state.withLock { $0.isSuspended } }
-
     /// The numbers of waiting and running items at one moment.
     package var counts: Counts { state.withLock { Counts(queued: $0.queuedCount, running: $0.runningCount) } }
 
@@ -196,48 +193,6 @@ extension WorkQueue {
             item.finish()
         }
         return try await operation()
-    }
-
-    /// Runs an asynchronous operation in a task of its own once a slot is free.
-    ///
-    /// - Parameters:
-    ///   - priority: The priority of the work.
-    ///   - executor: The preferred executor of the task. Default: the global pool, where it must not block.
-    ///   - operation: The work. ``WorkItem/cancel()`` cancels its task.
-    @discardableResult
-    package func enqueue(
-        priority: Priority = .normal,
-        on executor: (any TaskExecutor)? = nil,
-        operation: @escaping @Sendable () async -> Void
-    ) -> WorkItem {
-        let token = CancellationToken()
-        return enqueue(priority: priority, onCancel: { token.cancel() }) { item in
-            let task = Task(executorPreference: executor) {
-                await operation()
-                item.finish()
-            }
-            token.onCancel { task.cancel() }
-        }
-    }
-
-    /// Runs blocking work on the threads of an executor once a slot is free.
-    ///
-    /// - Parameters:
-    ///   - priority: The priority of the work.
-    ///   - executor: The executor whose threads run it.
-    ///   - body: The work. A long one polls ``WorkItem/isCancelled`` of the item it receives.
-    @discardableResult
-    package func enqueue(
-        priority: Priority = .normal,
-        blockingOn executor: BlockingExecutor,
-        body: @escaping @Sendable (WorkItem) -> Void
-    ) -> WorkItem {
-        enqueue(priority: priority) { item in
-            executor.submit {
-                if !item.isCancelled { body(item) }
-                item.finish()
-            }
-        }
     }
 
     /// Waits for a slot.

@@ -78,14 +78,6 @@ public final class MemoryPressure: Sendable {
         return Subscription(self, id: id)
     }
 
-    /// Future reports. The stream buffers the newest eight.
-    package var levels: AsyncStream<Level> {
-        AsyncStream(bufferingPolicy: .bufferingNewest(8)) { continuation in
-            let subscription = subscribe { continuation.yield($0) }
-            continuation.onTermination = { _ in subscription.cancel() }
-        }
-    }
-
     /// Reports a level to all subscribers, in the order of their subscriptions, before the call returns.
     ///
     /// - Parameter level: The level to report.

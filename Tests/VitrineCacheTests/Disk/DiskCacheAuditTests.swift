@@ -29,7 +29,7 @@ import VitrineCore
         let fixture = try DiskFixture()
         let cache = fixture.cache()
         for i in 0..<100 { try await cache.set([1], forKey: CacheKey("\(i)")) }
-        await cache.remove((0..<50).map { CacheKey("\($0)") })
+        for number in 0..<50 { await cache.remove(CacheKey("\(number)")) }
         #expect(try await cache.count == 50)
     }
 

@@ -13,7 +13,7 @@ import VitrineCore
         fixture.advance(.seconds(10))
         #expect(try await cache.bytes(forKey: "short") == nil)
         #expect(try await cache.contains("short") == false)
-        let stale = try #require(try await cache.entry(forKey: "short", includingExpired: true))
+        let stale = try #require(try cache.blocking.entry(forKey: "short", includingExpired: true))
         #expect(stale.bytes == [2] && stale.isExpired)
         #expect(try await cache.bytes(forKey: "default") == [1])
         fixture.advance(.seconds(90))

@@ -15,7 +15,7 @@ import VitrineDatabase
             // From the queue or from disk.
             #expect(try await cache.bytes(forKey: CacheKey("k\(count)")) == bytes)
             try await cache.flush()
-            let entry = try #require(try await cache.entry(forKey: CacheKey("k\(count)")))
+            let entry = try #require(try cache.blocking.entry(forKey: CacheKey("k\(count)")))
             #expect(entry.bytes == bytes)
             #expect(entry.validator == [1, 2, 3])
             #expect(entry.created == fixture.now)

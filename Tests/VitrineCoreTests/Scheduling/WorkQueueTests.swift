@@ -194,34 +194,6 @@ struct WorkQueueTests {
         #expect(log.all == ["follower", "other"])
     }
 
-    @Test func asynchronousItemsAreCancelledThroughTheirTask() async {
-        let queue = WorkQueue()
-        let gate = Gate(), started = Gate()
-        let log = Recorder<Bool>()
-        let item = queue.enqueue {
-            started.open()
-            await gate.wait()
-            log.add(Task.isCancelled)
-        }
-        await started.wait()
-        item.cancel()
-        gate.open()
-        await queue.waitUntilIdle()
-        #expect(log.all == [true])
-        #expect(item.state == .cancelled)
-    }
-
-    @Test func blockingItemsRunOnTheExecutor() async {
-        let queue = WorkQueue(limit: 2)
-        let executor = BlockingExecutor(threads: 2)
-        let count = Counter()
-        for _ in 0..<50 {
-            queue.enqueue(blockingOn: executor) { _ in count.add(1) }
-        }
-        await queue.waitUntilIdle()
-        #expect(count.value == 50)
-    }
-
     @Test func finishedWorkIsReleased() {
         final class Captured: Sendable {}
         weak var captured: Captured?

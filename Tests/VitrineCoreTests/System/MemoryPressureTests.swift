@@ -54,15 +54,6 @@ struct MemoryPressureTests {
         #expect(source.stops.value == 1)
     }
 
-    @Test func streamsCarryTheReports() async {
-        let pressure = MemoryPressure()
-        var levels = pressure.levels.makeAsyncIterator()
-        pressure.send(.warning)
-        pressure.send(.critical)
-        #expect(await levels.next() == .warning)
-        #expect(await levels.next() == .critical)
-    }
-
     #if !canImport(Darwin)
     @Test func missingFilesMeanSilenceAndAreNotWrittenTo() throws {
         let directory = try TemporaryDirectory()
