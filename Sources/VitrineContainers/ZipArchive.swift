@@ -174,9 +174,6 @@ package struct ZipArchive: Sendable {
         return found ?? alike
     }
 
-    /// The name of an entry; bytes that are no UTF-8 are replaced.
-    package func name(_ entry: Entry) -> String { String(decoding: directory[entry.name], as: UTF8.self) }
-
     private func word(_ at: Int) -> Int { Int(directory[at]) | Int(directory[at &+ 1]) << 8 }
     private func long(_ at: Int) -> Int { word(at) | word(at &+ 2) << 16 }
 

@@ -3,8 +3,6 @@ import VitrineImageCore
 /// Marker codes of a JPEG file, the byte behind 0xFF (ITU-T T.81 table B.1), as far as decoding looks at them.
 enum JPEGMarker {
     static let temporary: UInt8 = 0x01
-    static let baselineFrame: UInt8 = 0xC0
-    static let extendedFrame: UInt8 = 0xC1
     static let progressiveFrame: UInt8 = 0xC2
     static let huffmanTables: UInt8 = 0xC4
     static let arithmeticExtension: UInt8 = 0xC8

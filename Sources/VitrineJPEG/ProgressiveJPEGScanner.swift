@@ -55,12 +55,6 @@ package struct ProgressiveJPEGScanner: ArrivalDecoding {
         self.cancellation = cancellation
     }
 
-    /// Bytes received.
-    package var byteCount: Int { bytes.count }
-    /// Whether the file is progressive; nil until its frame header has arrived.
-    package var isProgressive: Bool? { index.frame?.isProgressive }
-    /// The size the file stores; nil until its frame header has arrived.
-    package var storedSize: PixelSize? { index.frame.map { PixelSize(width: $0.width, height: $0.height) } }
     /// Whether ``nextImage()`` will never give another image.
     package var isFinished: Bool { hasFailed || index.isAtEnd || index.isHopeless }
 

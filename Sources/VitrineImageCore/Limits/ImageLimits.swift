@@ -118,15 +118,6 @@ extension ImageLimits {
         }
     }
 
-    /// Rejects a result larger than ``maximumOutputSide``.
-    ///
-    /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)``, or
-    ///   ``ImageError/invalidRequest(reason:)`` for a size without pixels.
-    package func checkOutput(_ size: PixelSize, input: String) throws(ImageError) {
-        guard !size.isEmpty else { throw .invalidRequest(reason: "a result of \(size) has no pixels") }
-        try require(size.longestSide, .outputSide, atMost: maximumOutputSide, input: input)
-    }
-
     /// The most pixels of a picture; nil for SVG, which has none before it is drawn.
     private func maximumPixels(for info: ImageInfo) -> Int? {
         switch info.format {

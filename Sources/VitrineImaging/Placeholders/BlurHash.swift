@@ -16,13 +16,6 @@ public enum BlurHash {
     /// Waves a hash can hold along each side.
     static let componentRange = 1...9
 
-    /// Returns the numbers of waves that a hash holds along the width and along the height.
-    ///
-    /// - Throws: ``ImageError/corrupt(input:reason:)`` unless `hash` has a BlurHash's characters and length.
-    package static func components(of hash: String) throws(ImageError) -> (x: Int, y: Int) {
-        try components(of: Base83.digits(hash))
-    }
-
     /// Returns the mean colour, which a hash holds exactly.
     ///
     /// - Throws: ``ImageError/corrupt(input:reason:)`` when `hash` is not a BlurHash.

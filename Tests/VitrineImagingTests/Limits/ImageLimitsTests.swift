@@ -133,11 +133,4 @@ struct ImageLimitsTests {
         #expect(limits.maximumWorkerMemory == .max)
     }
 
-    @Test func boundsTheResult() {
-        #expect(throws: ImageError.limitExceeded(input: "x", limit: .outputSide, actual: 8193, allowed: 8192)) {
-            try ImageLimits.standard.checkOutput(PixelSize(width: 1, height: 8193), input: "x")
-        }
-        #expect(throws: ImageError.self) { try ImageLimits.standard.checkOutput(.zero, input: "x") }
-        #expect(throws: Never.self) { try ImageLimits.standard.checkOutput(PixelSize(8192), input: "x") }
-    }
 }

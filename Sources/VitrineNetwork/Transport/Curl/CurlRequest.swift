@@ -173,9 +173,6 @@ package struct ProxySettings: Sendable {
         exceptions = list.split { $0 == "," || $0 == " " }
     }
 
-    /// Whether there is no proxy.
-    package var isEmpty: Bool { http == nil && https == nil }
-
     /// Returns the proxy of a URL; nil for none.
     package func proxy(for url: SourceURL) -> String? {
         guard let proxy = url.isSecure ? https : http else { return nil }

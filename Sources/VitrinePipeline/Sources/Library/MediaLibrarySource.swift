@@ -12,16 +12,6 @@ import Foundation
 /// Photos are read by ``ImageFileSource``, with the embedded preview of the camera as placeholder. Videos have
 /// their poster, see ``VideoFrameSource``. Calls block: make them from a thread that may block.
 package struct MediaLibrarySource: FileBackedSource {
-    /// Facts from the header of an asset's file.
-    package struct Details: Sendable, Hashable {
-        /// As ``MediaAsset/captureDate``.
-        package var captureDate: Date
-        /// Width and height upright; nil for sound alone.
-        package var pixelSize: PixelSize?
-        /// Seconds a video takes; nil when the file does not say.
-        package var duration: Double?
-    }
-
     /// The photo or video.
     package let asset: MediaAsset
     /// Identifies the asset instead of its file.
@@ -61,31 +51,4 @@ package struct MediaLibrarySource: FileBackedSource {
     package func image(_ request: RenderRequest) throws -> Image { try source.image(request) }
 
     package func images(_ requests: [RenderRequest]) throws -> [Image] { try source.images(requests) }
-
-    /// Size, length and date, from the file. Photos take some microseconds; videos ask the helper `vitrine-video`.
-    ///
-    /// - Throws: ``ImagePipelineError``, as ``image(_:)``.
-    package func details(
-        limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
-    ) throws(ImagePipelineError) -> Details {
-        switch asset.kind {
-        case .photo:
-            let header = MediaHeader(path: asset.path, timeZone: .current)
-            if let size = header.pixelSize {
-                return Details(captureDate: header.captureDate ?? asset.captureDate, pixelSize: size)
-            }
-            // Says what is wrong with it.
-            do throws(ImageError) {
-                let info = try ImageInfo(of: .file(asset.path), limits: limits, cancellation: cancellation)
-                return Details(captureDate: asset.captureDate, pixelSize: info.size)
-            } catch {
-                throw ImagePipelineError(error, source: asset.path)
-            }
-        case .video:
-            let info = try video.info(limits: limits, cancellation: cancellation)
-            return Details(
-                captureDate: info.creationDate ?? asset.captureDate, pixelSize: info.hasVideo ? info.size : nil,
-                duration: info.duration)
-        }
-    }
 }
