@@ -23,7 +23,7 @@ public enum ImageError: Error, Sendable, Hashable {
     case cancelled(input: String)
     /// The helper process is missing, could not be started, or died while decoding `input`.
     case workerFailed(input: String, reason: String)
-    /// A decoder given to ``ImageDecoder/register(_:)`` threw an error of its own, or delivered an image that its header
+    /// A codec given to ``ImageDecoder/register(_:)`` threw an error of its own, or delivered an image that its header
     /// does not announce.
     case decoderFailed(input: String, format: ImageFormat, reason: String)
     /// The encoder failed.

@@ -65,25 +65,17 @@ extension Codecs {
         #if canImport(VitrineRaster)
         all += [.tiff, .tga]
         #endif
-        return Codecs(all)
+        return Codecs(all).showingHeldPictures()
     }()
 
     /// Pictures that may stand inside another file.
     static let embedded = Codecs(pictures.all + [standard[.svg]].compactMap(\.self))
 }
 
-extension DecoderRegistry {
-    /// The decoders of all codecs, and that of the files that hold pictures.
-    package static let standard: DecoderRegistry = {
-        let decoders = Codecs.standard.all.flatMap(\.decoders)
-        return DecoderRegistry(decoders: decoders + [HeldPictureDecoder(decoders: decoders)])
-    }()
-}
-
 extension ImageFormat {
     /// Returns the format of a file that begins with `prefix`; nil if no known format begins so.
     ///
-    /// Registered decoders are asked first, the latest first, then the built-in formats. 4 KiB suffice for all formats
+    /// Registered codecs are asked first, the latest first, then the built-in formats. 4 KiB suffice for all formats
     /// but an SVG document behind a longer comment. A HEIF file whose brands do not name the codec counts as HEIC if
     /// the prefix ends too early.
     public static func detect(_ prefix: [UInt8]) -> ImageFormat? {
@@ -94,18 +86,12 @@ extension ImageFormat {
     ///
     /// - Throws: Read errors only.
     package static func detect(_ reader: ByteReader) throws(ImageError) -> ImageFormat? {
-        if let decoder = try RegisteredDecoders.shared.decoder(recognizing: reader) { return decoder.format }
-        return try detectBuiltIn(reader)
-    }
-
-    /// ``detect(_:)-(ByteReader)`` among the built-in formats.
-    package static func detectBuiltIn(_ reader: ByteReader) throws(ImageError) -> ImageFormat? {
-        try Codecs.standard.format(of: reader)
+        try Codecs.standard.withRegistered.format(of: reader)
     }
 
     private static let animated: Set<ImageFormat> = [.gif, .png, .webp, .heic, .avif, .jxl]
 
-    /// Whether the first bytes of a file are those of a format that ``AnimatedImage`` plays. Asks no registered decoder.
+    /// Whether the first bytes of a file are those of a format that ``AnimatedImage`` plays. Asks no registered codec.
     package static func mayBeAnimated(_ bytes: [UInt8]) -> Bool {
         guard let format = try? Codecs.pictures.format(of: ByteReader(ByteSource(bytes: bytes, name: "bytes"))) else {
             return false

@@ -10,5 +10,5 @@ import VitrineImaging
 
 cffmpeg_start()
 HelperVersion.printIfRequested("vitrine-video", [("FFmpeg", String(cString: cffmpeg_version()))])
-let server = WorkerServer(decoders: [], documents: VideoRenderer())
+let server = WorkerServer(documents: VideoRenderer())
 exit(server.run().rawValue)

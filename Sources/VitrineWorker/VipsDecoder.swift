@@ -154,13 +154,13 @@ struct SecondOpinion: ImageDecoding {
 
     init(on format: ImageFormat) {
         formats = [format]
-        own = DecoderRegistry.standard.decoders(for: format)
+        own = Codecs.standard.decoders(for: format)
     }
 
     /// - Throws: The error of the format's own decoder where libvips does not read the file either.
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         do throws(ImageError) {
-            return try DecoderRegistry.decode(source, request, with: own)
+            return try own.decode(source, request)
         } catch {
             guard case .corrupt = error, request.options.page == 0,
                 let image = try? VipsDecoder().decode(source, request)

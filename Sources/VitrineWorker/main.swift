@@ -27,9 +27,7 @@ HelperVersion.printIfRequested(
         + Codecs.standard.libraries.compactMap { library in library.version.map { (library.name, $0) } })
 // The host runs a worker on each processor.
 IdleCores.shared.limit(to: 1)
-var decoders: [any ImageDecoding] =
-    [SecondOpinion(on: .avif)] + Codecs.standard.all.flatMap(\.decoders)
-    + [JP2Decoder(), TIFFDecoder(), VipsDecoder()]
+var decoders: [any ImageDecoding] = [JP2Decoder(), TIFFDecoder(), VipsDecoder()]
 var encoders: [any ImageEncoding] = []
 var archive: ArchivedPage?
 #if canImport(VitrineJXL)
@@ -48,11 +46,11 @@ decoders.append(SVGDecoder(renderer: VipsDecoder()))
 #if canImport(VitrineContainers)
 archive = ComicArchive.page(of:number:limits:)
 #endif
-decoders.append(HeldPictureDecoder(decoders: decoders, archive: archive))
+let codecs = Codecs.standard.adding(decoders, first: [SecondOpinion(on: .avif)]).showingHeldPictures(archive: archive)
 let server =
     CommandLine.arguments.dropFirst().first == RawDevelopment.argument
     ? WorkerServer(documents: RawDeveloper(), warmUp: { _ = craw_load() })
     : WorkerServer(
-        decoders: decoders, encoders: encoders, codecs: .pictures, files: InputReader(archive: archive),
+        codecs: codecs, encoders: encoders, files: InputReader(archive: archive),
         warmUp: WarmUp.run, hasFailedCheck: cvips_has_failed_check)
 exit(server.run().rawValue)

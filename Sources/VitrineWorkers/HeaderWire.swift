@@ -35,8 +35,8 @@ extension ImageInfo {
     }
 
     init(from wire: inout WireReader) {
-        // Registered decoders do not run in workers.
-        let format = ImageFormat(rawValue: wire.text()).flatMap { $0.isBuiltIn ? $0 : nil }
+        // Registered codecs do not run in workers.
+        let format = ImageFormat(known: wire.text())
         if format == nil { wire.invalidate() }
         self.init(format: format ?? .jpeg, storedSize: PixelSize(width: wire.int(), height: wire.int()))
         orientation = Orientation(rawValue: Int(wire.integer(UInt8.self))) ?? .up

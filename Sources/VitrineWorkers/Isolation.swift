@@ -42,7 +42,7 @@ package struct IsolatedDecoder: ImageDecoding {
     private let leavesDamaged: Bool
 
     /// Every format the worker reads.
-    package static let allFormats = Set(ImageFormat.builtIn)
+    package static let allFormats = Set(ImageFormat.pictures)
 
     /// - Parameters:
     ///   - formats: The formats it decodes.

@@ -73,16 +73,10 @@ package final class AnimationRenderer {
         var next = 0
     }
 
-    private let decoders: [ImageFormat: [any ImageDecoding]]
     private let codecs: Codecs
     private var opened: Opened?
 
-    /// - Parameters:
-    ///   - decoders: The decoders of the worker for each format, in the order of their attempts.
-    ///   - codecs: Read the headers.
-    package init(_ decoders: [ImageFormat: [any ImageDecoding]], codecs: Codecs) {
-        (self.decoders, self.codecs) = (decoders, codecs)
-    }
+    package init(_ codecs: Codecs) { self.codecs = codecs }
 
     /// Returns the samples of a frame, at the target of the request or above.
     ///
@@ -121,11 +115,11 @@ package final class AnimationRenderer {
     ) throws(ImageError) -> any FrameDecoding {
         let info = try codecs.header(ofPictureIn: ByteReader(source), request.limits).info
         try request.limits.check(info, source: source)
-        var decoders = self.decoders[info.format] ?? []
+        var decoders = codecs.decoders(for: info.format)
         if !parameters.decoder.isEmpty {
             decoders = decoders.filter { parameters.decoder == String(describing: type(of: $0)) }
         }
         let decode = DecodeRequest(info: info, target: request.target, limits: request.limits)
-        return try DecoderRegistry.frames(of: source, decode, with: decoders)
+        return try decoders.frames(of: source, decode)
     }
 }

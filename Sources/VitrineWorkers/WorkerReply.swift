@@ -269,7 +269,7 @@ package struct WorkerFailure: Error, Sendable, Hashable {
         case .timedOut: self.init(kind: .timedOut)
         case .cancelled: self.init(kind: .cancelled)
         case .workerFailed(_, let reason): self.init(kind: .workerFailed, reason: reason)
-        // Registered decoders do not run in workers.
+        // Registered codecs do not run in workers.
         case .decoderFailed: self.init(kind: .unsupported, reason: error.reason)
         case .encodingFailed(_, let reason): self.init(kind: .encodingFailed, reason: reason)
         }

@@ -26,8 +26,7 @@ package struct WorkerServer {
     /// Bytes of private memory beyond those of the last return from which on unused memory returns to the system.
     private static let returnableMemory = 16 << 20
 
-    /// The decoders of each format, in the order of their attempts.
-    private let decoders: [ImageFormat: [any ImageDecoding]]
+    private let codecs: Codecs
     private let encoders: [any ImageEncoding]
     private let documents: (any DocumentRendering)?
     private let files: (any FileReading)?
@@ -38,7 +37,7 @@ package struct WorkerServer {
     private let patience: () -> Int32
 
     /// - Parameters:
-    ///   - codecs: Read the headers of animations. nil for a worker that plays none.
+    ///   - codecs: Decode images and animations.
     ///   - documents: Describes and draws documents.
     ///   - files: Reads headers of images and covers of recordings.
     ///   - warmUp: Loads all files that decoding needs, because the sandbox closes the file system.
@@ -46,18 +45,14 @@ package struct WorkerServer {
     ///     worker then ends after its reply.
     ///   - patience: Returns the milliseconds to wait for the next request, before every wait. Default ``idleTimeout``.
     package init(
-        decoders: [any ImageDecoding] = [], encoders: [any ImageEncoding] = [], codecs: Codecs? = nil,
+        codecs: Codecs = Codecs([]), encoders: [any ImageEncoding] = [],
         documents: (any DocumentRendering)? = nil, files: (any FileReading)? = nil, warmUp: @escaping () -> Void = {},
         hasFailedCheck: @escaping () -> Bool = { false },
         patience: @escaping () -> Int32 = { WorkerServer.idleTimeout * 1_000 }
     ) {
-        // Once, as every access to `formats` makes a new set.
-        let byFormat: [ImageFormat: [any ImageDecoding]] = decoders.reduce(into: [:]) { lists, decoder in
-            for format in decoder.formats { lists[format, default: []].append(decoder) }
-        }
-        self.decoders = byFormat
+        self.codecs = codecs
         self.encoders = encoders
-        animations = codecs.map { AnimationRenderer(byFormat, codecs: $0) }
+        animations = codecs.all.isEmpty ? nil : AnimationRenderer(codecs)
         self.documents = documents
         self.files = files
         self.warmUp = warmUp
@@ -85,7 +80,7 @@ package struct WorkerServer {
         var sandbox = WorkerSandbox()
         // Decoding works without it, except for fonts that the warm-up has not loaded.
         if csandbox_restrict_files() == 0 { sandbox.insert(.files) }
-        for list in decoders.values { for decoder in list { decoder.loadLibraries() } }
+        for codec in codecs.all { for decoder in codec.decoders { decoder.loadLibraries() } }
         warmUp()
         guard csandbox_exit_on_hangup(CSANDBOX_SOCKET) == 0 else { return .noMemory }
         // Cannot be changed inside of the sandbox.
@@ -200,11 +195,11 @@ package struct WorkerServer {
         job.threads = max(1, min(request.threads, IdleCores.maximumThreads))
         // Those that the host has claimed for this decode.
         IdleCores.shared.limit(to: job.threads)
-        var candidates = decoders[info.format] ?? []
+        var candidates = codecs.decoders(for: info.format)
         if !request.decoder.isEmpty {
             candidates = candidates.filter { request.decoder == String(describing: type(of: $0)) }
         }
-        var image = try DecoderRegistry.decode(source, job, with: candidates)
+        var image = try candidates.decode(source, job)
         if request.scales, let target = request.target { image = image.reduced(to: target) }
         return try share(image, requestedProfile: info.colorProfile, room: room, memory: memory)
     }

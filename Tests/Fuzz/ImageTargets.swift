@@ -40,8 +40,10 @@ extension FuzzTargets {
             isolated, embeddedPreviews, jpegRows, jpegPieces, frames(.gif),
             frames(.png, repair: Seeds.withChecksums), frames(.webp), frameTimes,
         ]
-        targets += ImageFormat.raster.flatMap { format in
-            DecoderRegistry.standard.decoders(for: format).map { raster(format, $0) }
+        let named: Set<ImageFormat> = [.gif, .bmp, .ico, .webp]
+        let others = ImageFormat.pictures.filter { $0.module == "VitrineRaster" && !named.contains($0) }
+        targets += others.flatMap { format in
+            Codecs.standard.decoders(for: format).map { raster(format, $0) }
         }
         #if SystemCodecs
             targets.insert(decoding("decode-jpeg", .jpeg, LibJPEGDecoder()), at: 0)
@@ -119,7 +121,7 @@ extension FuzzTargets {
     private static let isolated: FuzzTarget = {
         let here = ImageDecoder(limits: limits, isolation: .inProcess)
         let none = WorkerPool(program: "none", location: .executable("/nonexistent"))
-        var there = ImageDecoder(limits: limits, isolation: .always, registry: .standard, pool: none)
+        var there = ImageDecoder(limits: limits, isolation: .always, codecs: .standard, pool: none)
         there.ownPool = .own
         // Those that only vitrine-worker decodes are left out.
         let formats = Codecs.standard.formats.filter { here.canDecode($0) && there.isIsolated($0) }
@@ -200,7 +202,7 @@ extension FuzzTargets {
             "frames-\(format)", seeds: { Seeds.animations(format) }, repair: repair, pixels: limits.maximumPixels
         ) { [limits] bytes -> [[UInt8]] in
             let decoder = ImageDecoder(
-                limits: limits, isolation: .inProcess, registry: .standard,
+                limits: limits, isolation: .inProcess, codecs: .standard,
                 pool: WorkerPool(program: "none", location: .executable("/nonexistent")))
             let resizer = bytes.count & 1 == 0 ? ImageResizer.none : .fit(9)
             let animation = try AnimatedImage(
@@ -315,7 +317,7 @@ extension FuzzTargets {
     // MARK: Headers and what stands beside pixels
 
     static var headers: [FuzzTarget] {
-        ImageFormat.builtIn.map(header) + Codecs.standard.locators.filter { $0 != ComicArchivePictures.self }.map(held) + [
+        ImageFormat.pictures.map(header) + Codecs.standard.locators.filter { $0 != ComicArchivePictures.self }.map(held) + [
             archiveHeaders, zipEntries, recordingCover, xmlScanner, exifBlock, xmpPacket, profile, boxes, items, pngText,
             movie, kinds, svg, blurHash, thumbHash,
         ]

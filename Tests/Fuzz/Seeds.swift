@@ -102,7 +102,7 @@ enum Seeds {
 
     /// Files of all formats, some of each.
     static func pictures(_ count: Int = 6, upTo size: Int = maximumCount) -> [[UInt8]] {
-        ImageFormat.builtIn.flatMap { pictures($0, count, upTo: size) }
+        ImageFormat.pictures.flatMap { pictures($0, count, upTo: size) }
     }
 
     static func containing(_ mark: String, _ count: Int = 16) -> [[UInt8]] {

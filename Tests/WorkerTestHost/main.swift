@@ -51,12 +51,13 @@ case "init":
     let arguments = Array(CommandLine.arguments.dropFirst(2))
     try InitProcess.run(count: Int(arguments[0]) ?? 1, signal: Int32(arguments[1]) ?? 0, Array(arguments[2...]))
 default:
+    guard var codec = Codecs.standard[.png] else { exit(1) }
+    codec.decoders = [
+        LeakingDecoder(), FinalDecoder(), EndlessDecoder(), HungryDecoder(), RaisingDecoder(), HoleyDecoder(),
+        DamagingDecoder(), CrashingDecoder(), InconsistentDecoder(), RefusingDecoder(), WaitingDecoder(),
+        BusyDecoder(), EchoingDecoder(),
+    ]
     let server = WorkerServer(
-        decoders: [
-            LeakingDecoder(), FinalDecoder(), EndlessDecoder(), HungryDecoder(), RaisingDecoder(), HoleyDecoder(),
-            DamagingDecoder(), CrashingDecoder(), InconsistentDecoder(), RefusingDecoder(), WaitingDecoder(),
-            BusyDecoder(), EchoingDecoder(),
-        ],
-        patience: { FinalDecoder.hasDecoded ? 0 : WorkerServer.idleTimeout * 1_000 })
+        codecs: Codecs([codec]), patience: { FinalDecoder.hasDecoded ? 0 : WorkerServer.idleTimeout * 1_000 })
     exit(server.run().rawValue)
 }

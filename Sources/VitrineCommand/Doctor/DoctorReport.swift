@@ -83,7 +83,7 @@ struct DoctorReport: Encodable {
         let helpers = await Self.helpers()
         let libraries = Self.libraries()
         let decoder = ImageDecoder()
-        formats = ImageFormat.builtIn.filter { decoder.canDecode($0) }.map(\.rawValue).sorted()
+        formats = ImageFormat.pictures.filter { decoder.canDecode($0) }.map(\.rawValue).sorted()
         browser = RunningBrowsers.installed
         agentProcess = (try? await DownloadAgent().info())?.process
         let directories = Self.directories()

@@ -141,7 +141,7 @@ private struct FormatReport: Encodable {
                     Reader(method: "library", library: "LibRaw", process: "vitrine-worker", option: "--develop-raw"))
             }
         } else {
-            for decoder in DecoderRegistry.standard.decoders(for: format) {
+            for decoder in Codecs.standard.decoders(for: format) {
                 readers.append(
                     Reader(
                         method: decoder.library == nil ? "decoder" : "library", library: decoder.library,

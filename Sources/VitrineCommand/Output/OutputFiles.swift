@@ -22,7 +22,7 @@ enum OutputArgument {
         let name = FilePath.name(of: path).lowercased()
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return false }
         let ending = String(name[name.index(after: dot)...])
-        return ImageFormat.builtIn.contains { $0.fileExtensions.contains(ending) }
+        return ImageFormat.pictures.contains { $0.fileExtensions.contains(ending) }
     }
 
     /// - Throws: `ValidationError` if a path has the extension of an image format that cannot be written.

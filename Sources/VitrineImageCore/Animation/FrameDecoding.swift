@@ -28,26 +28,6 @@ extension ImageDecoding {
     }
 }
 
-extension DecoderRegistry {
-    /// Opens an animation by the first of `decoders` that does not call it unsupported.
-    ///
-    /// - Throws: The error of the last decoder that was called.
-    package static func frames(
-        of source: ByteSource, _ request: DecodeRequest, with decoders: [any ImageDecoding]
-    ) throws(ImageError) -> any FrameDecoding {
-        var refusal = ImageError.unsupported(
-            input: source.name, reason: "this build has no decoder for animated \(request.info.format)")
-        for decoder in decoders {
-            do {
-                return try decoder.frames(of: source, request)
-            } catch .unsupported(let input, let reason) {
-                refusal = .unsupported(input: input, reason: reason)
-            }
-        }
-        throw refusal
-    }
-}
-
 extension PixelPlane {
     /// The plane with a copy of its samples, for a canvas that changes afterwards.
     package func copied() -> PixelPlane {

@@ -87,37 +87,39 @@ extension DecodeRequest {
     package func blockSide(for size: PixelSize) -> Int { max(1, Int(reduction(of: size) / 2)) }
 }
 
-/// The decoders of this build, in the order in which they are asked.
-///
-/// The first one that does not call a file unsupported decides. A worker holds the same list plus the ones that live
-/// only there.
-package struct DecoderRegistry: Sendable {
-    package var decoders: [any ImageDecoding]
-
-    package init(decoders: [any ImageDecoding]) {
-        self.decoders = decoders
-    }
-
-    /// Those that read `format`.
-    package func decoders(for format: ImageFormat) -> [any ImageDecoding] {
-        decoders.filter { $0.formats.contains(format) }
-    }
-
-    /// Calls each decoder in turn until one does not throw ``ImageError/unsupported(input:reason:)``.
+/// Decoders of one format, in the order in which they are asked.
+extension [any ImageDecoding] {
+    /// Decodes by the first one that does not call the file unsupported.
     ///
     /// - Throws: The error of the last decoder that was called, or ``ImageError/limitExceeded(input:limit:actual:allowed:)``
     ///   if decoders would keep more pixels than the limits allow.
-    package static func decode(
-        _ source: ByteSource, _ request: DecodeRequest, with decoders: [any ImageDecoding]
-    ) throws(ImageError) -> DecodedImage {
+    package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         try request.checkKeptPixels(input: source.name)
-        var refusal = ImageError.unsupported(
-            input: source.name, reason: "this build has no decoder for \(request.info.format)")
-        for decoder in decoders {
-            do {
-                return try decoder.decode(source, request)
-            } catch .unsupported(let input, let reason) {
-                refusal = .unsupported(input: input, reason: reason)
+        return try first(source, "this build has no decoder for \(request.info.format)") {
+            decoder throws(ImageError) in try decoder.decode(source, request)
+        }
+    }
+
+    /// Opens an animation by the first one that does not call it unsupported.
+    ///
+    /// - Throws: The error of the last decoder that was called.
+    package func frames(of source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> any FrameDecoding {
+        try first(source, "this build has no decoder for animated \(request.info.format)") {
+            decoder throws(ImageError) in try decoder.frames(of: source, request)
+        }
+    }
+
+    /// - Parameter reason: Why there is no result if there is no decoder.
+    private func first<R>(
+        _ source: ByteSource, _ reason: String, _ body: (any ImageDecoding) throws(ImageError) -> R
+    ) throws(ImageError) -> R {
+        var refusal = ImageError.unsupported(input: source.name, reason: reason)
+        for decoder in self {
+            do throws(ImageError) {
+                return try body(decoder)
+            } catch {
+                guard case .unsupported = error else { throw error }
+                refusal = error
             }
         }
         throw refusal

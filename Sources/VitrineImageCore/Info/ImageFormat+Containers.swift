@@ -140,18 +140,3 @@ extension ImageFormat {
     /// Minolta raw.
     package static let mrw = ImageFormat("mrw", mediaTypes: ["image/x-minolta-mrw"], fileExtensions: ["mrw"])
 }
-
-extension ImageFormat {
-    /// The formats of files that are shown by a picture inside them.
-    package static let containers: [ImageFormat] = [
-        .epub, .fictionBook, .fictionBookZip, .mobi, .comicZip, .comicTar, .comicRAR, .comic7z, .odt, .ods, .odp,
-        .odg, .docx, .xlsx, .pptx, .vsdx, .xps, .threeMF, .iWork, .krita, .openRaster, .sketch, .procreate, .figma,
-        .apk, .gcode, .binaryGCode, .cr2, .nef, .arw, .dng, .orf, .rw2, .pef, .srw, .hasselblad, .erf, .kdc, .iiq,
-        .tiffRaw, .cr3, .crw, .raf, .x3f, .mrw,
-    ]
-
-    private static let containerNames = Set(containers.map(\.rawValue))
-
-    /// Whether files of this format are shown by a picture inside them.
-    package var holdsPictures: Bool { Self.containerNames.contains(rawValue) }
-}

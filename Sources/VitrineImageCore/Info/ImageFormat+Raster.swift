@@ -35,12 +35,4 @@ extension ImageFormat {
     /// FITS, of astronomy.
     package static let fits = ImageFormat(
         "fits", mediaTypes: ["image/fits", "application/fits", "image/x-fits"], fileExtensions: ["fits", "fit", "fts"])
-
-    /// All of them.
-    package static let raster: [ImageFormat] = [
-        .psd, .pnm, .qoi, .tga, .hdr, .dds, .icns, .pcx, .farbfeld, .exr, .fits,
-    ]
-
-    /// Whether the format is one of ``raster``.
-    var isRaster: Bool { ImageFormat.raster.contains(self) }
 }

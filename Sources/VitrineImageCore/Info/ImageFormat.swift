@@ -1,6 +1,6 @@
 /// A file format of images.
 ///
-/// Formats are equal if their names are. The built-in formats are static members; a format of your own has a decoder
+/// Formats are equal if their names are. The built-in formats are static members; a format of your own has a ``Codec``
 /// that ``ImageDecoder/register(_:)`` adds:
 ///
 /// ```swift
@@ -28,13 +28,15 @@ public struct ImageFormat: RawRepresentable, Sendable, Hashable, Codable, Custom
 
     /// Finds a built-in or registered format by its name; nil if there is none.
     public init?(rawValue: String) {
-        if let format = ImageFormat.builtInByName[rawValue] {
-            self = format
-        } else if let format = RegisteredDecoders.shared.decoder(for: rawValue)?.format {
-            self = format
-        } else {
-            return nil
-        }
+        let registered = RegisteredCodecs.shared.formats.first { $0.rawValue == rawValue }
+        guard let format = ImageFormat(known: rawValue) ?? registered else { return nil }
+        self = format
+    }
+
+    /// Finds a built-in format by its name; nil if there is none.
+    package init?(known name: String) {
+        guard let (format, _) = ImageFormat.knownByName[name] else { return nil }
+        self = format
     }
 
     /// JPEG (ITU-T T.81).
@@ -65,28 +67,41 @@ public struct ImageFormat: RawRepresentable, Sendable, Hashable, Codable, Custom
     public static let ico = ImageFormat(
         "ico", mediaTypes: ["image/vnd.microsoft.icon", "image/x-icon"], fileExtensions: ["ico", "cur"])
 
-    /// The built-in formats.
-    package static let builtIn: [ImageFormat] = [
-        .jpeg, .png, .webp, .gif, .tiff, .heic, .avif, .jxl, .jp2, .svg, .bmp, .ico,
-    ] + raster
+    /// The formats that the package knows, by the module of their codec. Builds without a module know its formats, too.
+    private static let formatsOfModules: KeyValuePairs<String, [ImageFormat]> = [
+        "VitrineJPEG": [.jpeg],
+        "VitrinePNG": [.png],
+        "VitrineHEIF": [.heic, .avif],
+        "VitrineJXL": [.jxl],
+        "VitrineSVG": [.svg],
+        "VitrineRaster": [
+            .webp, .gif, .tiff, .jp2, .bmp, .ico, .psd, .pnm, .qoi, .tga, .hdr, .dds, .icns, .pcx, .farbfeld, .exr,
+            .fits,
+        ],
+        "VitrineContainers": [
+            .epub, .fictionBook, .fictionBookZip, .mobi, .comicZip, .comicTar, .comicRAR, .comic7z, .odt, .ods, .odp,
+            .odg, .docx, .xlsx, .pptx, .vsdx, .xps, .threeMF, .iWork, .krita, .openRaster, .sketch, .procreate, .figma,
+            .apk, .gcode, .binaryGCode, .cr2, .nef, .arw, .dng, .orf, .rw2, .pef, .srw, .hasselblad, .erf, .kdc, .iiq,
+            .tiffRaw, .cr3, .crw, .raf, .x3f, .mrw,
+        ],
+    ]
 
-    private static let builtInByName = Dictionary(
-        uniqueKeysWithValues: (builtIn + containers).map { ($0.rawValue, $0) })
+    /// All formats that the package knows.
+    package static let known = formatsOfModules.flatMap(\.value)
 
-    /// Whether the package reads the format: one of ``builtIn``, or one whose files hold pictures.
-    package var isBuiltIn: Bool { ImageFormat.builtInByName[rawValue] != nil }
+    /// Those whose files are pictures themselves.
+    package static let pictures = known.filter { !$0.holdsPictures }
+
+    private static let knownByName = Dictionary(
+        uniqueKeysWithValues: formatsOfModules.flatMap { module, formats in
+            formats.map { ($0.rawValue, (format: $0, module: module)) }
+        })
 
     /// The module that has the codec of a built-in format, as far as the build includes it; nil for other formats.
-    package var module: String? {
-        switch self {
-        case .jpeg: "VitrineJPEG"
-        case .png: "VitrinePNG"
-        case .heic, .avif: "VitrineHEIF"
-        case .jxl: "VitrineJXL"
-        case .svg: "VitrineSVG"
-        default: holdsPictures ? "VitrineContainers" : isBuiltIn ? "VitrineRaster" : nil
-        }
-    }
+    package var module: String? { ImageFormat.knownByName[rawValue]?.module }
+
+    /// Whether files of this format are shown by a picture inside them.
+    package var holdsPictures: Bool { module == "VitrineContainers" }
 
     /// The preferred file name extension, without a dot; the name if there is none.
     public var fileExtension: String { fileExtensions.first ?? rawValue }

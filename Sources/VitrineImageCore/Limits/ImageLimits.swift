@@ -126,12 +126,12 @@ extension ImageLimits {
         case .jpeg, .png, .tiff: maximumPixels
         // What their decoders keep is bounded where it is known: by the variety and by the size of the result.
         case .heic, .jxl, .webp: max(maximumPixels, maximumWholeImagePixels)
+        case .avif, .gif, .jp2: maximumWholeImagePixels
         case let format where format.holdsPictures: maximumPixels
-        // Their decoders average whole blocks, and keep every pixel of a picture that is reduced by less than two.
-        case let format where format.isRaster || format == .bmp || format == .ico:
-            min(maximumPixels, maximumResultPixels)
-        // Registered decoders deliver the whole image, too.
-        default: maximumWholeImagePixels
+        // Codecs of users deliver the whole image, too.
+        case let format where format.module == nil: maximumWholeImagePixels
+        // The other decoders average whole blocks, and keep every pixel of a picture that is reduced by less than two.
+        default: min(maximumPixels, maximumResultPixels)
         }
     }
 

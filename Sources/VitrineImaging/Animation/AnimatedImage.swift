@@ -71,9 +71,9 @@ public final class AnimatedImage: Sendable {
         let opened = try ByteSource(input)
         let header = try decoder.header(of: opened)
         let info = header.info
-        guard info.isAnimated, info.format.isBuiltIn else { return nil }
+        guard info.isAnimated else { return nil }
         try decoder.limits.check(info, source: opened, frames: info.frameCount)
-        // A file that ends early has fewer frames than it says.
+        // A file that ends early has fewer frames than it says. Codecs of users tell no times.
         let frames = min(info.frameCount, header.frameSeconds.count)
         guard frames > 1 else { return nil }
         try decoder.limits.checkWholeImage(info.storedSize, input: opened.name)
@@ -174,7 +174,7 @@ public final class AnimatedImage: Sendable {
         let plan = try DecodePlan(resizer, for: info, limits: decoder.limits, input: source.name)
         let request = DecodeRequest(
             info: info, target: plan.target, limits: decoder.limits, cancellation: cancellation)
-        return try DecoderRegistry.frames(of: source, request, with: decoder.decoders(for: info.format))
+        return try decoder.decoders(for: info.format).frames(of: source, request)
     }
 
     // MARK: For tests

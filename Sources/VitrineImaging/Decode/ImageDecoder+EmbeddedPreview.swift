@@ -96,7 +96,7 @@ extension ImageDecoder {
             part.options.allowsEmbeddedPreview = false
             // Half a preview is worse than the image.
             part.options.allowsPartial = false
-            return try DecoderRegistry.decode(inner, part, with: decoders(for: .jpeg))
+            return try decoders(for: .jpeg).decode(inner, part)
         } catch {
             switch error {
             case .cancelled, .timedOut: throw error

@@ -12,15 +12,16 @@ import VitrineCore
 /// size is therefore far cheaper than decoding and resizing afterwards.
 ///
 /// The header is checked against its ``ImageLimits`` before any pixel is decoded. All but the most common formats are
-/// read in a worker process; see ``Isolation``. ``register(_:)`` adds decoders for further formats.
+/// read in a worker process; see ``Isolation``. ``register(_:)`` adds codecs for further formats.
 public struct ImageDecoder: Sendable {
     /// Bounds on the input and on the work; see ``ImageLimits``.
     package var limits: ImageLimits
     /// Chooses the formats that are read in worker processes. Default ``Isolation/standard``.
     package var isolation: Isolation
-    package var registry: DecoderRegistry
+    /// Those of the build. Registered codecs are asked before them.
+    package var codecs: Codecs
     package var pool: WorkerPool
-    /// The running program as a worker, for the formats of `registry`; nil to leave all of them to `pool`.
+    /// The running program as a worker, for the formats of `codecs`; nil to leave all of them to `pool`.
     package var ownPool: WorkerPool?
 
     /// Creates a decoder.
@@ -29,14 +30,14 @@ public struct ImageDecoder: Sendable {
     ///   - limits: Bounds on the input and on the work.
     ///   - isolation: Chooses the formats that are read in worker processes.
     public init(limits: ImageLimits = .standard, isolation: Isolation = .standard) {
-        self.init(limits: limits, isolation: isolation, registry: .standard, pool: .shared)
+        self.init(limits: limits, isolation: isolation, codecs: .standard, pool: .shared)
         ownPool = .own
     }
 
-    package init(limits: ImageLimits, isolation: Isolation, registry: DecoderRegistry, pool: WorkerPool) {
+    package init(limits: ImageLimits, isolation: Isolation, codecs: Codecs, pool: WorkerPool) {
         self.limits = limits
         self.isolation = isolation
-        self.registry = registry
+        self.codecs = codecs
         self.pool = pool
     }
 
@@ -99,22 +100,18 @@ public struct ImageDecoder: Sendable {
 
     /// Whether there is a decoder for a format: in this build, or in a worker that is installed.
     package func canDecode(_ format: ImageFormat) -> Bool {
-        guard format.isBuiltIn else {
-            return isolation != .always && RegisteredDecoders.shared.decoder(for: format.rawValue) != nil
-        }
-        if !registry.decoders(for: format).isEmpty, isolation != .always || ownPool != nil { return true }
-        return isolation != .inProcess && Codecs.standard[format] != nil && pool.isAvailable
+        guard let codec = codecs.withRegistered[format] else { return false }
+        if codec.isRegistered { return isolation != .always }
+        if !codecs.decoders(for: format).isEmpty, isolation != .always || ownPool != nil { return true }
+        return isolation != .inProcess && pool.isAvailable
     }
 
     /// The decoders for one format. Each of them leaves to the next one the inputs that it does not read.
     package func decoders(for format: ImageFormat) -> [any ImageDecoding] {
-        guard format.isBuiltIn else {
-            guard var decoder = RegisteredDecoders.shared.decoder(for: format.rawValue) else { return [] }
-            decoder.isAllowed = isolation != .always
-            return [decoder]
-        }
-        let local = isIsolated(format) ? [] : registry.decoders(for: format)
-        if isolation == .inProcess { return local }
+        let codecs = codecs.withRegistered
+        guard let codec = codecs[format] else { return [] }
+        let local = isIsolated(format) ? [] : codecs.decoders(for: format)
+        if isolation == .inProcess || codec.isRegistered { return local }
         let pools = isolation == .automatic && !local.isEmpty ? [pool] : workers(for: format)
         return local
             + pools.map { pool in
@@ -126,10 +123,8 @@ public struct ImageDecoder: Sendable {
 
     /// Whether headers and pixels of a format are read by workers alone.
     package func isIsolated(_ format: ImageFormat) -> Bool {
-        guard format.isBuiltIn, isolation == .always || Codecs.standard[format]?.needsIsolation != false else {
-            return false
-        }
-        return usesWorkers
+        guard let codec = codecs[format] else { return false }
+        return (isolation == .always || codec.needsIsolation) && usesWorkers
     }
 
     /// Whether workers read the formats that this process does not read itself.
@@ -147,7 +142,7 @@ public struct ImageDecoder: Sendable {
     private func workers(for format: ImageFormat) -> [WorkerPool] {
         let isInstalled = pool.isAvailable
         // This library's decoder of JPEG XL reads small sizes only.
-        guard let ownPool, !registry.decoders(for: format).isEmpty, format != .jxl || !isInstalled else {
+        guard let ownPool, !codecs.decoders(for: format).isEmpty, format != .jxl || !isInstalled else {
             return [pool]
         }
         return isInstalled ? [ownPool, pool] : [ownPool]
@@ -175,16 +170,12 @@ extension ImageDecoder {
     ) throws(ImageError) -> ImageHeader {
         let reader = ByteReader(source)
         guard reader.count > 0 else { throw .empty(input: reader.name) }
-        if let decoder = try RegisteredDecoders.shared.decoder(recognizing: reader) {
-            return try decoder.header(reader, limits).checked(reader)
-        }
-        guard let format = try ImageFormat.detectBuiltIn(reader) else {
-            throw Codecs.standard.unrecognized(reader.name)
-        }
+        let codecs = codecs.withRegistered
+        guard let format = try codecs.format(of: reader) else { throw codecs.unrecognized(reader.name) }
         guard isIsolated(format) else {
-            return try InputReader().header(of: source, format: format, picture: picture, limits: limits)
+            return try InputReader(codecs: codecs).header(of: source, format: format, picture: picture, limits: limits)
         }
-        var refusal = Codecs.standard.unrecognized(reader.name)
+        var refusal = codecs.unrecognized(reader.name)
         for pool in workers(for: format) {
             do throws(ImageError) {
                 return try pool.header(
@@ -312,7 +303,12 @@ extension ImageDecoder {
         if let preview = try embeddedPreview(in: source, request) {
             decoded = preview
         } else {
-            decoded = try DecoderRegistry.decode(source, request, with: decoders(for: info.format))
+            if isolation == .always, codecs.withRegistered[info.format]?.isRegistered == true {
+                throw .unsupported(
+                    input: source.name,
+                    reason: "Isolation.always decodes in workers; \(info.format) is registered in this process")
+            }
+            decoded = try decoders(for: info.format).decode(source, request)
         }
         rows?.index = decoded.rowIndex
         if let region {

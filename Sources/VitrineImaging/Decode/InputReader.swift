@@ -30,8 +30,8 @@ package struct InputReader: FileReading {
             header = try ShownPictures(
                 locator, reader, format: format, limits: limits, from: picture, archive: archive
             ).header
-        } else if let codec = codec?.header {
-            header = try codec.read(reader, limits)
+        } else if let read = codec?.header {
+            header = try read(reader, limits)
         } else {
             throw codecs.unrecognized(reader.name)
         }

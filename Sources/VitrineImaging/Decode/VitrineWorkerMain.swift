@@ -26,8 +26,7 @@ public enum VitrineWorkerMain {
     public static func runIfRequested() {
         WorkerProtocol.isOffered.store(true, ordering: .releasing)
         guard CommandLine.arguments.dropFirst().first == WorkerProtocol.argument else { return }
-        let server = WorkerServer(
-            decoders: DecoderRegistry.standard.decoders, codecs: .pictures, files: InputReader())
+        let server = WorkerServer(codecs: .standard, files: InputReader())
         exit(server.run().rawValue)
     }
 }

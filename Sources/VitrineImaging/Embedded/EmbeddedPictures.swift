@@ -166,21 +166,18 @@ extension Range<Int> {
 
 /// Decodes files that are shown by a picture inside them: the smallest one that is large enough, or the next best if
 /// that one is damaged.
-package struct HeldPictureDecoder: ImageDecoding {
-    package let formats = Set(Codecs.standard.holdingFormats)
-    private let decoders: DecoderRegistry
+private struct HeldPictureDecoder: ImageDecoding {
+    let formats: Set<ImageFormat>
+    private let codecs: Codecs
     private let archive: ArchivedPage?
 
-    /// - Parameters:
-    ///   - decoders: Those of the pictures.
-    ///   - archive: Opens archives; nil where nothing does.
-    package init(decoders: [any ImageDecoding], archive: ArchivedPage? = nil) {
-        (self.decoders, self.archive) = (DecoderRegistry(decoders: decoders), archive)
+    init(_ codecs: Codecs, archive: ArchivedPage?) {
+        (formats, self.codecs, self.archive) = (Set(codecs.holdingFormats), codecs, archive)
     }
 
-    package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
+    func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         let (reader, format) = (ByteReader(source), request.info.format)
-        guard let locator = Codecs.standard[format]?.locator else {
+        guard let locator = codecs[format]?.locator else {
             throw .noPicture(input: source.name, format: format)
         }
         let shown = try ShownPictures(
@@ -217,6 +214,22 @@ package struct HeldPictureDecoder: ImageDecoding {
         var part = request
         part.info = info
         part.options.allowsEmbeddedPreview = false
-        return try DecoderRegistry.decode(picture.source, part, with: decoders.decoders(for: info.format))
+        return try codecs.decode(picture.source, part)
+    }
+}
+
+extension Codecs {
+    /// These codecs, which decode files that hold pictures by their other decoders.
+    ///
+    /// - Parameter archive: Opens archives; nil where nothing does.
+    package func showingHeldPictures(archive: ArchivedPage? = nil) -> Codecs {
+        let decoder = HeldPictureDecoder(self, archive: archive)
+        return Codecs(
+            all.map { codec in
+                guard codec.locator != nil else { return codec }
+                var codec = codec
+                codec.decoders = [decoder]
+                return codec
+            })
     }
 }

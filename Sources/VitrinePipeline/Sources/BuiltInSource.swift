@@ -218,7 +218,7 @@ extension ImageSource where Self == BuiltInSource {
     /// are read in place.
     ///
     /// Accepted are `image/*`, `video/*`, `audio/*`, `application/pdf`, the binary types, and the types of documents
-    /// that are shown by a picture in them and of registered decoders, unless the options name content types.
+    /// that are shown by a picture in them and of registered codecs, unless the options name content types.
     ///
     /// - Parameters:
     ///   - url: `http`, `https`, `file`, `data`, or a scheme registered with the loader.

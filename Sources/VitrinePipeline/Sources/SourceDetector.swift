@@ -222,7 +222,7 @@ package enum FileKind: Sendable, Hashable {
     /// Without those that texts have, too, such as `ts`.
     private static let otherExtensions = Set(
         ["pdf", "mp4", "mov", "mkv", "webm", "avi", "mp3", "flac", "m4a", "ogg"]
-            + ImageFormat.builtIn.flatMap(\.fileExtensions))
+            + ImageFormat.pictures.flatMap(\.fileExtensions))
 
     /// OpenType and its collections (OpenType 1.9, "Font File"), WOFF and WOFF2, PCF, BDF, and PostScript Type 1.
     private static func isFont(_ bytes: [UInt8]) -> Bool {

@@ -35,7 +35,7 @@ package struct URLImageSource: RemoteImageSource, FileBackedSource {
     /// Which part of the content is wanted.
     package let part: Part
     /// How the bytes are loaded. Accepted are `image/*`, `video/*`, `audio/*`, `application/pdf`, the binary types, and
-    /// the types of documents that are shown by a picture in them and of registered decoders
+    /// the types of documents that are shown by a picture in them and of registered codecs
     /// (`ImageDecoder.register(_:)`), unless the options name content types. Types that say nothing are accepted as well.
     package let options: FetchOptions
     /// Told how far the transfer is, if there is one.
@@ -81,7 +81,7 @@ package struct URLImageSource: RemoteImageSource, FileBackedSource {
         !["image/", "video/", "audio/"].contains { type.hasPrefix($0) }
     }
 
-    /// Media types of registered decoders that the patterns do not cover.
+    /// Media types of registered codecs that the patterns do not cover.
     private static var registeredTypes: [String] {
         ImageDecoder.registeredFormats.flatMap(\.mediaTypes).filter { !$0.hasPrefix("image/") }
     }

@@ -42,7 +42,7 @@ struct AnimatedImageTests {
     private static let isolated = ["AVIF/sequence.avif", "JXL/frames.jxl"]
 
     private static let decoder = ImageDecoder(
-        limits: .standard, isolation: .automatic, registry: .standard, pool: WorkerFixture.pool(2))
+        limits: .standard, isolation: .automatic, codecs: .standard, pool: WorkerFixture.pool(2))
 
     private static func open(
         _ name: String, at resizer: ImageResizer = .none, decoder: ImageDecoder = decoder,
@@ -120,13 +120,13 @@ struct AnimatedImageTests {
 
     @Test(arguments: local + isolated) func isolationLeavesFramesToWorkers(_ name: String) throws {
         let isolated = ImageDecoder(
-            limits: .standard, isolation: .always, registry: .standard, pool: WorkerFixture.pool(1))
+            limits: .standard, isolation: .always, codecs: .standard, pool: WorkerFixture.pool(1))
         let (one, other) = (try Self.open(name, at: .fit(12), decoder: isolated), try Self.open(name, at: .fit(12)))
         for frame in 0..<other.timing.frameCount {
             #expect(try one.decodeImage(at: frame) == other.decodeImage(at: frame), "frame \(frame)")
         }
         let nobody = ImageDecoder(
-            limits: .standard, isolation: .always, registry: .standard,
+            limits: .standard, isolation: .always, codecs: .standard,
             pool: WorkerPool(program: "none", location: .executable("/nonexistent")))
         #expect(throws: ImageError.self) { try Self.open(name, decoder: nobody).decodeImage(at: 0) }
     }

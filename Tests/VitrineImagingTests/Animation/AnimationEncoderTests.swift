@@ -33,7 +33,7 @@ struct AnimationEncoderTests {
 
     private static func opened(_ bytes: [UInt8]) throws -> AnimatedImage {
         let decoder = ImageDecoder(
-            limits: .standard, isolation: .inProcess, registry: .standard, pool: WorkerFixture.pool(1))
+            limits: .standard, isolation: .inProcess, codecs: .standard, pool: WorkerFixture.pool(1))
         return try #require(
             try AnimatedImage(.bytes(bytes, name: "made"), at: .none, decoder: decoder))
     }

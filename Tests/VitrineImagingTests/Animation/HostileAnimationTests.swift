@@ -17,7 +17,7 @@ struct HostileAnimationTests {
         _ bytes: [UInt8], limits: ImageLimits = .standard, isolation: Isolation = .automatic
     ) throws -> AnimatedImage? {
         let decoder = ImageDecoder(
-            limits: limits, isolation: isolation, registry: .standard, pool: WorkerFixture.pool(1))
+            limits: limits, isolation: isolation, codecs: .standard, pool: WorkerFixture.pool(1))
         return try AnimatedImage(
             .bytes(bytes, name: "hostile"), at: .fit(32), decoder: decoder, budget: FrameBudget(capacity: 1 << 20))
     }
@@ -100,7 +100,7 @@ struct HostileAnimationTests {
         limits.deadline = 30
         var animations = 0
         let decoder = ImageDecoder(
-            limits: limits, isolation: .automatic, registry: .standard, pool: WorkerFixture.pool(2))
+            limits: limits, isolation: .automatic, codecs: .standard, pool: WorkerFixture.pool(2))
         let folders = [
             "imagetestsuite-gif", "imagetestsuite-png", "afl-gif", "gofuzz-webp", "gofuzz-png", "pillow", "bombs",
             "libheif-fuzz",

@@ -10,7 +10,7 @@ import VitrineImaging
 @Suite(.serialized) struct HighRangeTests {
     private static let pool = WorkerFixture.pool(1)
     private static let decoder = ImageDecoder(
-        limits: .standard, isolation: .automatic, registry: .standard, pool: pool)
+        limits: .standard, isolation: .automatic, codecs: .standard, pool: pool)
 
     /// The chart in linear sRGB, of which 1 is reference white.
     private static let chart: [[Double]] = [
@@ -101,7 +101,7 @@ import VitrineImaging
         // Averaged in blocks of three by the decoder, and scaled.
         expectChart(try Self.decoder.decode(input, at: .fit(width: 16, height: 12)), "\(name) reduced", tolerance: 6)
         if name == "pq.avif" {
-            let local = ImageDecoder(limits: .standard, isolation: .inProcess, registry: .standard, pool: Self.pool)
+            let local = ImageDecoder(limits: .standard, isolation: .inProcess, codecs: .standard, pool: Self.pool)
             expectChart(try local.decode(input), "\(name) in process")
         }
     }
@@ -111,7 +111,7 @@ import VitrineImaging
         let powers = [0, 1, 2, 2.17, 1, 0, 0, 0.5, 2, 0, 1, 0]
         let file = try Fixture.bytes("hdr/gain.avif")
         for isolation in [Isolation.automatic, .inProcess] {
-            let decoder = ImageDecoder(limits: .standard, isolation: isolation, registry: .standard, pool: Self.pool)
+            let decoder = ImageDecoder(limits: .standard, isolation: isolation, codecs: .standard, pool: Self.pool)
             let found = Self.squares(try decoder.decode(.bytes(file, name: "gain")))
             for (i, color) in Self.chart.enumerated() where i != 9 && i != 11 {
                 for (level, light) in zip(found[i], color) {

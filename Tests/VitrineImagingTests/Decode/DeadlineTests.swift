@@ -13,8 +13,8 @@ import Musl
 import Darwin
 #endif
 
-/// A decoder of one test, whose header reader and decoder are closures.
-private struct ScriptedDecoder: ImageFormatDecoder {
+/// The codec of one test, whose header reader and decoder are closures.
+private struct ScriptedDecoder: Sendable {
     let format: ImageFormat
     var header: @Sendable (ByteSource) throws -> Void = { _ in }
     var pixels: @Sendable (ByteSource, DecodeRequest) throws -> Void = { _, _ in }
@@ -23,16 +23,16 @@ private struct ScriptedDecoder: ImageFormatDecoder {
 
     var input: ImageInput { .bytes(Array("\(format)\n".utf8), name: format.rawValue) }
 
-    func recognizes(_ prefix: [UInt8]) -> Bool { prefix.starts(with: Array("\(format)\n".utf8)) }
-
-    func info(of source: ByteSource) throws -> ImageInfo {
-        try header(source)
-        return ImageInfo(format: format, storedSize: PixelSize(4))
-    }
-
-    func decode(_ source: ByteSource, _ request: DecodeRequest) throws -> Image {
-        try pixels(source, request)
-        return Image(size: PixelSize(4), color: .white)
+    var codec: Codec {
+        Codec(format) { prefix in
+            prefix.starts(with: Array("\(format)\n".utf8))
+        } info: { source in
+            try header(source)
+            return ImageInfo(format: format, storedSize: PixelSize(4))
+        } decode: { source, request in
+            try pixels(source, request)
+            return Image(size: PixelSize(4), color: .white)
+        }
     }
 }
 
@@ -45,7 +45,7 @@ private struct ScriptedDecoder: ImageFormatDecoder {
     }
 
     private func registered(_ decoder: ScriptedDecoder, _ body: () async throws -> Void) async throws {
-        try ImageDecoder.register(decoder)
+        try ImageDecoder.register(decoder.codec)
         defer { ImageDecoder.unregister(decoder.format) }
         try await body()
     }

@@ -101,7 +101,7 @@ import VitrineJPEG
 
         var decoder: ImageDecoder {
             ImageDecoder(
-                limits: .standard, isolation: .inProcess, registry: DecoderRegistry(decoders: [self]), pool: .shared)
+                limits: .standard, isolation: .inProcess, codecs: .standard(decoding: [self]), pool: .shared)
         }
     }
 

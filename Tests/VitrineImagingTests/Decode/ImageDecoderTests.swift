@@ -194,7 +194,7 @@ import VitrineSVG
         let probe = ChangingDecoder(path: path, replacement: evil) { bytes in drawn.withLock { $0 = bytes } }
         let decoder = ImageDecoder(
             limits: .standard, isolation: .inProcess,
-            registry: DecoderRegistry(decoders: [SVGDecoder(renderer: probe)]), pool: .shared)
+            codecs: .standard(decoding: [SVGDecoder(renderer: probe)]), pool: .shared)
         #expect(throws: ImageError.corrupt(input: path, reason: "seen")) { try decoder.decode(.file(path)) }
         #expect(drawn.withLock { $0 } == innocent)
         #expect(FileManager.default.contents(atPath: path).map { [UInt8]($0) } == evil)

@@ -138,11 +138,11 @@ import VitrineJPEG
     @Test func formatIsFoundByContentAndNamesOfBuiltInOnesAreTaken() throws {
         let file = Self.raf(try Self.jpeg(30, 20))
         #expect(ImageFormat.detect(Array(file.prefix(64))) == .raf)
-        #expect(decoder.canDecode(.raf) && ImageFormat.raf.isBuiltIn && !ImageFormat.builtIn.contains(.raf))
-        let names = Codecs.standard.holdingFormats.map(\.rawValue) + ImageFormat.builtIn.map(\.rawValue)
+        #expect(decoder.canDecode(.raf) && ImageFormat.known.contains(.raf) && !ImageFormat.pictures.contains(.raf))
+        let names = Codecs.standard.holdingFormats.map(\.rawValue) + ImageFormat.pictures.map(\.rawValue)
         #expect(Set(names).count == names.count)
         // The kernel knows the names without the codecs.
-        #expect(Set(Codecs.standard.holdingFormats) == Set(ImageFormat.containers))
+        #expect(Set(Codecs.standard.holdingFormats) == Set(ImageFormat.known.filter(\.holdsPictures)))
     }
 
     @Test func everyTruncationIsAnAnswer() throws {
@@ -157,7 +157,7 @@ import VitrineJPEG
         let path = folder.path + "/made.raf"
         try Data(file).write(to: URL(filePath: path))
         let decoder = ImageDecoder(
-            limits: .standard, isolation: .always, registry: DecoderRegistry(decoders: []), pool: WorkerFixture.pool(1))
+            limits: .standard, isolation: .always, codecs: .standard(decoding: []), pool: WorkerFixture.pool(1))
         for input in [ImageInput.file(path), .bytes(file)] {
             let image = try decoder.decode(input, at: .fit(30))
             #expect(image.size == PixelSize(width: 30, height: 20))

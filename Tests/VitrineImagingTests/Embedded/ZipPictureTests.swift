@@ -204,7 +204,7 @@ import VitrineContainers
             """
         let page = "<html><body><img src='cover.svg'/></body></html>"
         let worker = ImageDecoder(
-            limits: .standard, isolation: .automatic, registry: .standard, pool: WorkerFixture.pool(1))
+            limits: .standard, isolation: .automatic, codecs: .standard, pool: WorkerFixture.pool(1))
         for text in [
             "<metadata><meta name='cover' content='c'/></metadata><manifest><item id='c' href='cover.svg' "
                 + "media-type='image/svg+xml'/></manifest>",

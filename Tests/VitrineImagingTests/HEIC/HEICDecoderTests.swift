@@ -8,10 +8,10 @@ import VitrineHEIF
 /// HEIC by this library's decoder, against libheif in `vitrine-worker`. Files are built by ``HEICSample``.
 @Suite(.serialized) struct HEICDecoderTests {
     static let pool = WorkerFixture.pool(1)
-    static let tiled = ImageDecoder(limits: .standard, isolation: .automatic, registry: .standard, pool: pool)
+    static let tiled = ImageDecoder(limits: .standard, isolation: .automatic, codecs: .standard, pool: pool)
     /// libheif alone.
     static let whole = ImageDecoder(
-        limits: .standard, isolation: .inProcess, registry: DecoderRegistry(decoders: [Libheif()]), pool: pool)
+        limits: .standard, isolation: .inProcess, codecs: .standard(decoding: [Libheif()]), pool: pool)
 
     /// The decoder of libheif in the worker, which is asked after this library's.
     struct Libheif: ImageDecoding {
@@ -142,7 +142,7 @@ import VitrineHEIF
         // A grid is never in memory as a whole, and what exceeds its bound is not decoded by libheif either.
         (limits.maximumWholeImagePixels, limits.maximumPixels) = (165 * 111 - 1, 165 * 111 - 1)
         let decoder = ImageDecoder(
-            limits: limits, isolation: .automatic, registry: .standard, pool: Self.pool)
+            limits: limits, isolation: .automatic, codecs: .standard, pool: Self.pool)
         #expect(throws: ImageError.self) { try decoder.decode(.bytes(sample.bytes), at: .fit(5)) }
         limits.maximumPixels += 1
         #expect(try ImageInfo(of: .bytes(sample.bytes), limits: limits).size == PixelSize(10))
@@ -248,7 +248,7 @@ import VitrineHEIF
     func leavesOtherVarietiesToLibheif(name: String) throws {
         let input = ImageInput.bytes(try Fixture.bytes("HEIC/\(name).heic"))
         #expect(throws: ImageError.self) { try Self.tiles(try ByteSource(input)) }
-        let decoder = ImageDecoder(limits: .standard, isolation: .always, registry: .standard, pool: Self.pool)
+        let decoder = ImageDecoder(limits: .standard, isolation: .always, codecs: .standard, pool: Self.pool)
         let image = try decoder.decode(input)
         #expect(try Self.decibels(image, Self.whole.decode(input)) == 99)
         #expect(image.hasAlpha == (name == "alpha"))
@@ -407,7 +407,7 @@ import VitrineHEIF
     @Test func noHelperIsNeeded() throws {
         let missing = WorkerPool(location: .executable("/nowhere/vitrine-worker"))
         for isolation in [Isolation.automatic, .inProcess] {
-            let decoder = ImageDecoder(limits: .standard, isolation: isolation, registry: .standard, pool: missing)
+            let decoder = ImageDecoder(limits: .standard, isolation: isolation, codecs: .standard, pool: missing)
             #expect(decoder.canDecode(.heic) && !decoder.canDecode(.tiff))
             #expect(try decoder.decode(.bytes(HEICSample().bytes), at: .fit(50)).width == 50)
             #expect(throws: ImageError.self) { try decoder.decode(.bytes(Fixture.bytes("HEIC/deep.heic"))) }
@@ -415,7 +415,7 @@ import VitrineHEIF
     }
 
     @Test func isolatedDecodesGiveTheSame() throws {
-        let decoder = ImageDecoder(limits: .standard, isolation: .always, registry: .standard, pool: Self.pool)
+        let decoder = ImageDecoder(limits: .standard, isolation: .always, codecs: .standard, pool: Self.pool)
         let input = ImageInput.bytes(try HEICSample().bytes)
         for resizer in [ImageResizer.none, .fit(50), .fit(12)] {
             let (one, other) = (try decoder.decode(input, at: resizer), try Self.tiled.decode(input, at: resizer))
@@ -438,7 +438,7 @@ import VitrineHEIF
         var limits = ImageLimits()
         limits.deadline = 0.001
         let path = try #require(Corpus.file("heic/IMG_5195.heic"))
-        let decoder = ImageDecoder(limits: limits, isolation: .automatic, registry: .standard, pool: Self.pool)
+        let decoder = ImageDecoder(limits: limits, isolation: .automatic, codecs: .standard, pool: Self.pool)
         #expect(throws: ImageError.timedOut(input: path)) { try decoder.decode(.file(path)) }
     }
 
@@ -464,7 +464,7 @@ import VitrineHEIF
         var limits = ImageLimits()
         limits.deadline = 10
         let decoder = ImageDecoder(
-            limits: limits, isolation: .automatic, registry: .standard, pool: Self.pool)
+            limits: limits, isolation: .automatic, codecs: .standard, pool: Self.pool)
         var pictures = 0
         for path in Corpus.files(in: "hostile") where path.hasSuffix(".heic") || path.hasSuffix(".heif") {
             do throws(ImageError) {

@@ -69,7 +69,7 @@ import VitrineHEIF
         var limits = ImageLimits()
         limits.deadline = 2
         let decoder = ImageDecoder(
-            limits: limits, isolation: .inProcess, registry: DecoderRegistry(decoders: [HEICDecoder()]), pool: .shared)
+            limits: limits, isolation: .inProcess, codecs: .standard(decoding: [HEICDecoder()]), pool: .shared)
         let input = ImageInput.bytes(try sample.source.allBytes(), name: "boxes")
         #expect(try ImageInfo(of: input, limits: limits).storedSize == PixelSize(7_000))
         return try #require(throws: ImageError.self) { try decoder.decode(input, at: .fit(200)) }

@@ -6,7 +6,7 @@ import VitrineSVG
 /// What is drawn of documents that refer to other files, are compressed, or have an unusual size.
 @Suite(.serialized) struct SVGDrawingTests {
     private static let decoder = ImageDecoder(
-        limits: .standard, isolation: .automatic, registry: .standard, pool: WorkerFixture.pool(1))
+        limits: .standard, isolation: .automatic, codecs: .standard, pool: WorkerFixture.pool(1))
     private static let red = Color(red: 255, green: 0, blue: 0)
     private static let blue = Color(red: 0, green: 0, blue: 255)
     private static let halves = """

@@ -9,7 +9,7 @@ import VitrineImaging
     /// The samples as stored, without alpha multiplied in.
     private func samples(_ file: [UInt8]) throws -> [UInt8] {
         let info = try ImageInfo(of: .bytes(file, name: "surface"))
-        let decoder = try #require(DecoderRegistry.standard.decoders(for: .dds).first)
+        let decoder = try #require(Codecs.standard.decoders(for: .dds).first)
         let decoded = try decoder.decode(
             ByteSource(bytes: file, name: "surface"), DecodeRequest(info: info, target: nil))
         return decoded.planes[0].storage.withUnsafeBytes { Array($0) }

@@ -14,7 +14,7 @@ import VitrineImaging
         let info = try ImageInfo(of: .bytes(file, name: name))
         #expect(info.format == format)
         let source = ByteSource(bytes: file, name: name)
-        let decoder = try #require(DecoderRegistry.standard.decoders(for: format).first)
+        let decoder = try #require(Codecs.standard.decoders(for: format).first)
         let decoded = try decoder.decode(source, DecodeRequest(info: info, target: nil))
         let plane = decoded.planes[0]
         #expect(plane.width == info.storedSize.width && plane.height == info.storedSize.height)
@@ -325,7 +325,7 @@ import VitrineImaging
         let path = Samples.path("leaf.icns")
         let info = try ImageInfo(of: .file(path))
         #expect(info.storedSize == PixelSize(64) && info.frameCount == 2)
-        let decoder = try #require(DecoderRegistry.standard.decoders(for: .icns).first)
+        let decoder = try #require(Codecs.standard.decoders(for: .icns).first)
         let small = try decoder.decode(ByteSource(.file(path)), DecodeRequest(info: info, target: PixelSize(30)))
         #expect(small.planes[0].width == 32)
         let page = try decoder.decode(
@@ -424,7 +424,7 @@ import VitrineImaging
     @Test(arguments: samples) func reductionsAreBlockMeans(_ name: String) throws {
         let source = try ByteSource(.file(Samples.path(name)))
         let info = try ImageInfo(reading: source)
-        let decoder = try #require(DecoderRegistry.standard.decoders(for: info.format).first)
+        let decoder = try #require(Codecs.standard.decoders(for: info.format).first)
         let whole = try decoder.decode(source, DecodeRequest(info: info, target: nil))
         let size = PixelSize(width: info.storedSize.width / 7, height: info.storedSize.height / 7)
         let reduced = try decoder.decode(source, DecodeRequest(info: info, target: size))
@@ -456,7 +456,7 @@ import VitrineImaging
     @Test(arguments: samples) func limitsAndCancellationHold(_ name: String) throws {
         let source = try ByteSource(.file(Samples.path(name)))
         let info = try ImageInfo(reading: source)
-        let decoder = try #require(DecoderRegistry.standard.decoders(for: info.format).first)
+        let decoder = try #require(Codecs.standard.decoders(for: info.format).first)
         var limits = ImageLimits.standard
         limits.maximumPixels = 100
         limits.maximumWholeImagePixels = 100
@@ -480,7 +480,7 @@ import VitrineImaging
         guard name != "leaf.icns" else { return }  // its large entry is a PNG
         let bytes = try Samples.bytes(name)
         let info = try ImageInfo(of: .file(Samples.path(name)))
-        let decoder = try #require(DecoderRegistry.standard.decoders(for: info.format).first)
+        let decoder = try #require(Codecs.standard.decoders(for: info.format).first)
         let whole = try decoder.decode(ByteSource(bytes: bytes, name: name), DecodeRequest(info: info, target: nil))
         let cut = ByteSource(bytes: Array(bytes[..<(bytes.count * 2 / 3)]), name: name)
         #expect(throws: ImageError.truncated(input: name)) {
@@ -517,7 +517,7 @@ import VitrineImaging
             let target = i % 2 == 0 ? nil : PixelSize(width: 1 + noise.next(below: 12), height: 5)
             let request = DecodeRequest(
                 info: info, target: target, options: DecodeOptions(allowsPartial: i % 3 != 0), limits: limits)
-            for decoder in DecoderRegistry.standard.decoders(for: info.format) {
+            for decoder in Codecs.standard.decoders(for: info.format) {
                 if (try? decoder.decode(source, request)) != nil { decoded += 1 }
             }
         }

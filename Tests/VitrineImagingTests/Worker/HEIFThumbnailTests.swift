@@ -63,7 +63,7 @@ import VitrineImaging
     @Test(.enabled(if: Corpus.isAvailable, "needs the shared corpus"))
     func looksLikeThePictureItStandsFor() throws {
         let input = ImageInput.file(try #require(Corpus.file("heic/cheers.heic")))
-        let decoder = ImageDecoder(limits: .standard, isolation: .always, registry: .standard, pool: Self.pool)
+        let decoder = ImageDecoder(limits: .standard, isolation: .always, codecs: .standard, pool: Self.pool)
         func pixels(_ preview: Bool, _ side: Int) throws -> [UInt8] {
             let image = try decoder.decode(
                 input, at: .fit(side), options: DecodeOptions(allowsEmbeddedPreview: preview))

@@ -6,7 +6,7 @@ import VitrineHEIF
 /// Pictures that one of the libraries shows wrong: another one shows them right, or they are refused.
 @Suite(.serialized) struct HEIFVarietyTests {
     static let pool = WorkerFixture.pool(1)
-    static let decoder = ImageDecoder(limits: .standard, isolation: .automatic, registry: .standard, pool: pool)
+    static let decoder = ImageDecoder(limits: .standard, isolation: .automatic, codecs: .standard, pool: pool)
 
     /// The grid of five strips, which names them in reverse, and the same with the strips in the order of the file.
     @Test func tilesStandInTheOrderOfTheGrid() async throws {

@@ -8,7 +8,7 @@ import VitrineImaging
 @Suite struct IsolationTests {
     /// Stands for every decoder of this process, and remembers that it was asked.
     private struct Spy: ImageDecoding {
-        let formats = Set(ImageFormat.builtIn)
+        let formats = Set(ImageFormat.pictures)
         let asked: Counter
 
         func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
@@ -19,7 +19,7 @@ import VitrineImaging
 
     @Test func theSamplesAreOfEveryFormat() throws {
         let formats = try Samples.names.map { try ImageInfo(of: .file(Samples.path($0))).format }
-        #expect(Set(formats) == Set(ImageFormat.builtIn))
+        #expect(Set(formats) == Set(ImageFormat.pictures))
     }
 
     @Test(arguments: Samples.names)
@@ -28,7 +28,7 @@ import VitrineImaging
         let asked = Counter()
         let pool = WorkerFixture.pool(1)
         let decoder = ImageDecoder(
-            limits: .standard, isolation: .always, registry: DecoderRegistry(decoders: [Spy(asked: asked)]), pool: pool)
+            limits: .standard, isolation: .always, codecs: .standard(decoding: [Spy(asked: asked)]), pool: pool)
         for resizer in [ImageResizer.none, .fit(20)] {
             for preview in [false, true] {
                 let image = try decoder.decode(
@@ -46,7 +46,7 @@ import VitrineImaging
         let input = ImageInput.file(Samples.path(name))
         let (asked, pool) = (Counter(), WorkerFixture.pool(1))
         let decoder = ImageDecoder(
-            limits: .standard, isolation: .automatic, registry: DecoderRegistry(decoders: [Spy(asked: asked)]),
+            limits: .standard, isolation: .automatic, codecs: .standard(decoding: [Spy(asked: asked)]),
             pool: pool)
         let format = try decoder.header(of: ByteSource(input)).info.format
         let isCommon = [.jpeg, .png, .gif, .bmp, .webp].contains(format)
@@ -63,7 +63,7 @@ import VitrineImaging
         let pool = WorkerFixture.pool(1)
         func header(_ path: String, _ isolation: Isolation) throws -> Result<ImageHeader, ImageError> {
             let source = try ByteSource(.file(path))
-            let decoder = ImageDecoder(limits: .standard, isolation: isolation, registry: .standard, pool: pool)
+            let decoder = ImageDecoder(limits: .standard, isolation: isolation, codecs: .standard, pool: pool)
             return Result { () throws(ImageError) in try decoder.header(of: source) }
         }
         for path in Self.files {
@@ -90,7 +90,7 @@ import VitrineImaging
         var found = 0
         for path in Self.files where path.contains("/anything/") {
             func cover(_ isolation: Isolation) throws(ImageError) -> RecordingCover? {
-                let decoder = ImageDecoder(limits: .standard, isolation: isolation, registry: .standard, pool: pool)
+                let decoder = ImageDecoder(limits: .standard, isolation: isolation, codecs: .standard, pool: pool)
                 return try decoder.cover(
                     of: ByteSource(.file(path)), preferring: .front, cancellation: CancellationToken())
             }
@@ -140,7 +140,7 @@ import VitrineImaging
     func scalingInAWorkerGivesTheSamePixels(name: String, resizer: ImageResizer) throws {
         func pixels(_ isolation: Isolation) throws -> (PixelSize, [UInt8]) {
             let decoder = ImageDecoder(
-                limits: .standard, isolation: isolation, registry: .standard, pool: WorkerFixture.pool(1))
+                limits: .standard, isolation: isolation, codecs: .standard, pool: WorkerFixture.pool(1))
             let image = try decoder.decode(.file(Samples.path(name)), at: resizer)
             return (image.size, image.withUnsafeBytes { Array($0) })
         }
@@ -167,7 +167,7 @@ import VitrineImaging
         let half = bytes.count / 2
         func stages(_ isolation: Isolation) async throws -> [ProgressiveImage.Stage] {
             let decoder = ImageDecoder(
-                limits: .standard, isolation: isolation, registry: .standard, pool: WorkerFixture.pool(1))
+                limits: .standard, isolation: isolation, codecs: .standard, pool: WorkerFixture.pool(1))
             let (chunks, feed) = AsyncStream<[UInt8]>.makeStream()
             var stages: [ProgressiveImage.Stage] = []
             var pictures = decoder.images(arrivingIn: chunks, at: .fit(100)).makeAsyncIterator()
@@ -186,7 +186,7 @@ import VitrineImaging
 
     @Test func withoutAWorkerNothingIsDecoded() throws {
         let pool = WorkerPool(location: .executable("/nowhere/vitrine-worker"))
-        let decoder = ImageDecoder(limits: .standard, isolation: .always, registry: .standard, pool: pool)
+        let decoder = ImageDecoder(limits: .standard, isolation: .always, codecs: .standard, pool: pool)
         #expect(!decoder.canDecode(.jpeg))
         #expect {
             try decoder.decode(.file(Samples.path("lake.jpg")))

@@ -85,3 +85,16 @@ func caseName(_ error: ImageError) -> String {
 func isSameCase(_ error: ImageError, _ other: ImageError) -> Bool {
     caseName(error) == caseName(other)
 }
+
+extension Codecs {
+    /// All codecs, with other decoders.
+    static func standard(decoding decoders: [any ImageDecoding]) -> Codecs {
+        Codecs(
+            standard.all.map { codec in
+                var codec = codec
+                codec.decoders = []
+                return codec
+            }
+        ).adding(decoders)
+    }
+}

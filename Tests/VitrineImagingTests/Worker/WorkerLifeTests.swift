@@ -36,8 +36,8 @@ import VitrineImaging
     func aProgramCanBeItsOwnWorker(_ name: String) throws {
         let source = try ByteSource(.file(Samples.path(name)))
         let info = try ImageInfo(reading: source, limits: .standard)
-        let local = DecoderRegistry.standard.decoders(for: info.format)
-        let plane = try DecoderRegistry.decode(source, DecodeRequest(info: info, target: nil), with: local).planes[0]
+        let local = Codecs.standard.decoders(for: info.format)
+        let plane = try local.decode(source, DecodeRequest(info: info, target: nil)).planes[0]
         // Workers hand rows over without gaps.
         var digest: UInt64 = 0
         plane.storage.withUnsafeBytes { bytes in

@@ -21,7 +21,7 @@ import VitrineImaging
         let own = WorkerPool(
             program: "WorkerTestHost", arguments: [WorkerProtocol.argument], location: .executable(WorkerFixture.host),
             maximumWorkers: 1, memory: HelperMemory(total: 64 << 30))
-        var decoder = ImageDecoder(limits: .standard, isolation: .automatic, registry: .standard, pool: pool)
+        var decoder = ImageDecoder(limits: .standard, isolation: .automatic, codecs: .standard, pool: pool)
         decoder.ownPool = own
         let bytes = try Fixture.bytes("Info/turned-6.avif")
         let image = try decoder.decode(.bytes(bytes, name: "turned"))

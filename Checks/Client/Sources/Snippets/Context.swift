@@ -82,13 +82,17 @@ typealias SubFoo = Place
 var foo: Place { Place() }
 var place: Place { Place() }
 
-/// A decoder of the program's own.
-struct MyDecoder: ImageFormatDecoder {
+/// A codec of the program's own.
+let myCodec: Codec = {
     let format = ImageFormat("mine", mediaTypes: ["image/x-mine"], fileExtensions: ["mine"])
-    func recognizes(_ prefix: [UInt8]) -> Bool { false }
-    func info(of source: ByteSource) throws -> ImageInfo { ImageInfo(format: format, storedSize: PixelSize(1)) }
-    func decode(_ source: ByteSource, _ request: DecodeRequest) throws -> Image { image }
-}
+    return Codec(format) { _ in
+        false
+    } info: { _ in
+        ImageInfo(format: format, storedSize: PixelSize(1))
+    } decode: { _, _ in
+        image
+    }
+}()
 
 enum VitrineContext {
     static var store: KeyValueStore { preconditionFailure("never run") }

@@ -41,7 +41,7 @@ package enum RawDevelopment {
         of source: ByteSource, at resizers: [ImageResizer], decoder: ImageDecoder, cancellation: CancellationToken
     ) throws(ImageError) -> [Image]? {
         guard isOn.withLock({ $0 }), decoder.isolation != .inProcess,
-            let format = try ImageFormat.detectBuiltIn(ByteReader(source)), formats.contains(format.rawValue),
+            let format = try Codecs.standard.format(of: ByteReader(source)), formats.contains(format.rawValue),
             workers.isAvailable
         else { return nil }
         var limits = decoder.limits

@@ -16,7 +16,7 @@ package struct RawExcerpt: Sendable {
     /// - Returns: nil if the beginning leads to no preview, or to one that is most of the file.
     package init?(beginning: [UInt8], total: Int) {
         let reader = ByteReader(ByteSource(beginning: beginning, count: total, name: "beginning"))
-        guard let format = try? ImageFormat.detectBuiltIn(reader), let locator = Codecs.standard[format]?.locator,
+        guard let format = try? Codecs.standard.format(of: reader), let locator = Codecs.standard[format]?.locator,
             let found = try? locator.pictures(reader, format, .standard)
         else { return nil }
         // Sizes stand in the previews themselves, which are not here; larger ones have more bytes.

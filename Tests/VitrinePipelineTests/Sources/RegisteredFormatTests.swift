@@ -8,7 +8,7 @@ import VitrineNetwork
 import VitrinePipeline
 
 /// Files of one colour: a name, then three bytes; always 30 by 20 pixels.
-private struct ColorDecoder: ImageFormatDecoder {
+private struct ColorDecoder: Sendable {
     let format: ImageFormat
     var lies = false
 
@@ -18,23 +18,23 @@ private struct ColorDecoder: ImageFormatDecoder {
 
     var file: [UInt8] { Array("\(format)\n".utf8) + [200, 100, 50] }
 
-    func recognizes(_ prefix: [UInt8]) -> Bool { prefix.starts(with: Array("\(format)\n".utf8)) }
-
-    func info(of source: ByteSource) throws -> ImageInfo {
-        ImageInfo(format: format, storedSize: PixelSize(width: 30, height: 20))
-    }
-
-    func decode(_ source: ByteSource, _ request: DecodeRequest) throws -> Image {
-        let rgb = try source.bytes(at: source.count - 3, count: 3)
-        let size = lies ? PixelSize(5_000) : request.info.storedSize
-        return Image(size: size, color: Color(red: rgb[0], green: rgb[1], blue: rgb[2]))
+    var codec: Codec {
+        Codec(format) { prefix in
+            prefix.starts(with: Array("\(format)\n".utf8))
+        } info: { _ in
+            ImageInfo(format: format, storedSize: PixelSize(width: 30, height: 20))
+        } decode: { source, request in
+            let rgb = try source.bytes(at: source.count - 3, count: 3)
+            let size = lies ? PixelSize(5_000) : request.info.storedSize
+            return Image(size: size, color: Color(red: rgb[0], green: rgb[1], blue: rgb[2]))
+        }
     }
 }
 
-/// Formats of registered decoders pass through every source of the pipeline.
-@Suite struct RegisteredDecoderTests {
+/// Formats of registered codecs pass through every source of the pipeline.
+@Suite struct RegisteredFormatTests {
     private func registered<R>(_ decoder: ColorDecoder, _ body: () async throws -> R) async throws -> R {
-        try ImageDecoder.register(decoder)
+        try ImageDecoder.register(decoder.codec)
         defer { ImageDecoder.unregister(decoder.format) }
         return try await body()
     }

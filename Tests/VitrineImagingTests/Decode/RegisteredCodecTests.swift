@@ -6,7 +6,7 @@ import VitrineCore
 import VitrineImaging
 
 /// A format of one test: its name, then width and height as text, then red, green and blue of each pixel.
-private struct TestDecoder: ImageFormatDecoder {
+private struct TestDecoder: Sendable {
     var format: ImageFormat
     var info: @Sendable (PixelSize) throws -> ImageInfo
     var image: @Sendable (DecodeRequest, Image) throws -> Image = { $1 }
@@ -33,7 +33,9 @@ private struct TestDecoder: ImageFormatDecoder {
         .bytes(file(width, height), name: "\(format) file")
     }
 
-    func recognizes(_ prefix: [UInt8]) -> Bool { recognize(prefix) }
+    var codec: Codec {
+        Codec(format) { recognize($0) } info: { try info(header($0).size) } decode: { try decode($0, $1) }
+    }
 
     private func header(_ source: ByteSource) throws -> (size: PixelSize, end: Int) {
         let start = try source.bytes(at: 0, count: 100)
@@ -44,8 +46,6 @@ private struct TestDecoder: ImageFormatDecoder {
         return (PixelSize(width: numbers[0], height: numbers[1]), lines[2].startIndex)
     }
 
-    func info(of source: ByteSource) throws -> ImageInfo { try info(header(source).size) }
-
     func decode(_ source: ByteSource, _ request: DecodeRequest) throws -> Image {
         let (size, end) = try header(source)
         let bytes = try source.bytes(at: end, count: size.width * size.height * 3)
@@ -54,10 +54,10 @@ private struct TestDecoder: ImageFormatDecoder {
     }
 }
 
-@Suite struct ImageFormatDecoderTests {
-    /// Registers a decoder for the duration of `body`.
+@Suite struct RegisteredCodecTests {
+    /// Registers a codec for the duration of `body`.
     private func registered<R>(_ decoder: TestDecoder, _ body: () async throws -> R) async throws -> R {
-        try ImageDecoder.register(decoder)
+        try ImageDecoder.register(decoder.codec)
         defer { ImageDecoder.unregister(decoder.format) }
         return try await body()
     }
@@ -90,7 +90,7 @@ private struct TestDecoder: ImageFormatDecoder {
 
     @Test func unregisteredFormatIsNoImage() async throws {
         let decoder = TestDecoder("passing-test")
-        try ImageDecoder.register(decoder)
+        try ImageDecoder.register(decoder.codec)
         let info = try ImageInfo(of: decoder.input())
         #expect(ImageDecoder.unregister(decoder.format))
         #expect(!ImageDecoder.unregister(decoder.format))
@@ -107,15 +107,15 @@ private struct TestDecoder: ImageFormatDecoder {
         second.image = { _, image in Image(size: image.size, color: .white) }
         try await registered(decoder) {
             #expect(try await ImageDecoder().image(from: decoder.input())[0, 0] != .white)
-            try ImageDecoder.register(second)
+            try ImageDecoder.register(second.codec)
             #expect(try await ImageDecoder().image(from: decoder.input())[0, 0] == .white)
             #expect(ImageDecoder.registeredFormats.count { $0 == decoder.format } == 1)
         }
     }
 
     @Test func builtInAndEmptyNamesAreRefused() throws {
-        for name in ["jpeg", "SVG", "avif", ""] {
-            let error = #expect(throws: ImageError.self) { try ImageDecoder.register(TestDecoder(name)) }
+        for name in ["jpeg", "SVG", "avif", "epub", ""] {
+            let error = #expect(throws: ImageError.self) { try ImageDecoder.register(TestDecoder(name).codec) }
             #expect(error?.caseName == "invalidRequest")
         }
         #expect(ImageFormat.detect(try Samples.bytes("lake.jpg")) == .jpeg)
@@ -317,7 +317,7 @@ private struct TestDecoder: ImageFormatDecoder {
         }
     }
 
-    @Test func isolationAlwaysRefusesRegisteredDecoders() async throws {
+    @Test func isolationAlwaysRefusesRegisteredCodecs() async throws {
         let decoder = TestDecoder("isolated-test")
         try await registered(decoder) {
             #expect(ImageDecoder(isolation: .automatic).canDecode(decoder.format))
@@ -339,7 +339,7 @@ private struct TestDecoder: ImageFormatDecoder {
         let recognize = decoder.recognize
         decoder.recognize = { prefix in
             guard recognize(prefix) else { return false }
-            try? ImageDecoder.register(inner)
+            try? ImageDecoder.register(inner.codec)
             return ImageDecoder.registeredFormats.contains(inner.format)
         }
         decoder.image = { _, image in
@@ -360,7 +360,7 @@ private struct TestDecoder: ImageFormatDecoder {
                     group.addTask {
                         let passing = TestDecoder("racing-test-\(number)")
                         for _ in 0..<25 {
-                            try ImageDecoder.register(passing)
+                            try ImageDecoder.register(passing.codec)
                             #expect(try await ImageDecoder().image(from: passing.input(), at: .fit(4)).width == 4)
                             #expect(try await ImageDecoder().image(from: steady.input(), at: .fit(4)).width == 4)
                             #expect(ImageDecoder.unregister(passing.format))
