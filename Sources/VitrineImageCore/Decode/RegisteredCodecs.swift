@@ -107,7 +107,6 @@ struct RegisteredDecoder: ImageDecoding {
         header.info.colorProfileName = nil
         header.setProfile(info.colorProfile, limits)
         header.info.frameCount = max(1, min(info.frameCount, RegisteredDecoder.maximumNumber))
-        header.info.bitDepth = max(1, min(info.bitDepth, 64))
         header.info.duration = info.duration.flatMap { $0.isFinite && $0 >= 0 ? $0 : nil }
         header.info.loopCount = info.loopCount.flatMap { $0 >= 0 ? $0 : nil }
         header.info.embeddedPreviews = info.embeddedPreviews.filter {
