@@ -9,7 +9,7 @@ import Musl
 import Darwin
 #endif
 
-/// SQLite's handle, closed with its last user: the database, a statement or an interrupter.
+/// SQLite's handle, closed with its last user: the database or a statement.
 ///
 /// Statements hold this and not the ``Database``, which keeps statements of its own.
 final class Connection {

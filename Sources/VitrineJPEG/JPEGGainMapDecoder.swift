@@ -16,9 +16,9 @@ package struct JPEGGainMapDecoder: ImageDecoding {
     ///   ``LibJPEGDecoder`` does.
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         guard let bytes = request.info.colorProfile, let profile = ColorProfile(highRange: bytes),
-            let gain = gain(source, bytes, request)
+            let gain = gain(of: source, profile: bytes, for: request)
         else { throw .unsupported(input: source.name, reason: "no gain map leads to a picture of standard range") }
-        var image = try pixels(source, request.reduction, request)
+        var image = try pixels(of: source, reduction: request.reduction, for: request)
         let shown = image.planes.first.flatMap { profile.shown($0, through: gain, request.cancellation) }
         guard let shown else {
             if request.cancellation.isCancelled { throw .cancelled(input: source.name) }
@@ -29,14 +29,14 @@ package struct JPEGGainMapDecoder: ImageDecoding {
     }
 
     private func pixels(
-        _ source: ByteSource, _ reduction: Double, _ request: DecodeRequest
+        of source: ByteSource, reduction: Double, for request: DecodeRequest
     ) throws(ImageError) -> DecodedImage {
         try LibJPEGDecoder().decode(
             source, eighths: LibJPEGDecoder.eighths(for: reduction), isPlanar: false, limits: request.limits,
             allowsPartial: request.options.allowsPartial, cancellation: request.cancellation)
     }
 
-    private func gain(_ source: ByteSource, _ profile: [UInt8], _ request: DecodeRequest) -> GainSamples? {
+    private func gain(of source: ByteSource, profile: [UInt8], for request: DecodeRequest) -> GainSamples? {
         let reader = ByteReader(ByteSource(source, polling: request.cancellation))
         for range in JPEGApplication.pictures(of: reader) {
             guard let size = JPEGPicture.size(reader, range), let application = try? JPEGApplication(reader, range),
@@ -48,7 +48,8 @@ package struct JPEGGainMapDecoder: ImageDecoding {
             } else {
                 map.isInBase = true
             }
-            let image = try? pixels(ByteSource(range, of: source), request.reduction(of: size), request)
+            let image = try? pixels(
+                of: ByteSource(range, of: source), reduction: request.reduction(of: size), for: request)
             return image?.planes.first.flatMap(map.applying)
         }
         return nil

@@ -117,39 +117,6 @@ extension FuzzTargets {
         }
     }()
 
-    /// Formats that workers read, in a worker of this program and in this process, which must answer alike.
-    private static let isolated: FuzzTarget = {
-        let here = ImageDecoder(limits: limits, isolation: .inProcess)
-        let none = WorkerPool(program: "none", location: .executable("/nonexistent"))
-        var there = ImageDecoder(limits: limits, isolation: .always, codecs: .standard, pool: none)
-        there.ownPool = .own
-        // Those that only vitrine-worker decodes are left out.
-        let formats = Codecs.standard.formats.filter { here.canDecode($0) && there.isIsolated($0) }
-        return FuzzTarget(
-            "isolated", seeds: { formats.flatMap { Seeds.pictures($0, 12, upTo: 9 << 10) + Seeds.made($0) } },
-            pixels: 4 * limits.maximumPixels
-        ) { [there] bytes -> [[UInt8]] in
-            let input = ImageInput.bytes(bytes, name: "isolated")
-            let format = try ImageFormat.detect(ByteReader(ByteSource(bytes: bytes, name: "isolated")))
-            guard let format, formats.contains(format) else { throw FuzzRefusal() }
-            let resizer = bytes.count & 1 == 0 ? ImageResizer.none : .limit(width: 32, height: 32)
-            let options = DecodeOptions(allowsPartial: bytes.count & 2 != 0)
-            let expected = Result { try here.decode(input, at: resizer, options: options) }
-            let found = Result { try there.decode(input, at: resizer, options: options) }
-            switch (expected, found) {
-            case (.success(let expected), .success(let found)):
-                let rows = FuzzDigests.rows(of: found)
-                guard rows == FuzzDigests.rows(of: expected) else { fatalError("a worker gives another picture") }
-                return rows
-            case (.failure(let expected), .failure(let found)):
-                let (expected, found) = ("\(expected)", "\(found)")
-                guard expected == found else { fatalError("in this process: \(expected); in a worker: \(found)") }
-                throw FuzzRefusal()
-            default: fatalError("in this process: \(expected); in a worker: \(found)")
-            }
-        }
-    }()
-
     /// The samples of a decode row by row; nil if it failed.
     private static func samples(_ result: Result<DecodedImage, any Error>) -> [[UInt8]]? {
         (try? result.get()).map(samples)

@@ -28,7 +28,7 @@ package struct HEIFGainMap {
         }
         guard let derived, let tmap = container.items[derived.from], let place = tmap.extent, place.count <= 256,
             ISOBox.children(reader, in: groups).contains(where: {
-                Self.prefers(derived.from, to: primary, $0, reader)
+                Self.prefers(derived.from, to: primary, in: $0, of: reader)
             }),
             let bytes = try? reader.bytes(place), bytes.first == 0, var map = GainMap(Array(bytes.dropFirst()))
         else { return nil }
@@ -39,7 +39,7 @@ package struct HEIFGainMap {
         self.map = map
     }
 
-    private static func prefers(_ item: Int, to other: Int, _ group: ISOBox, _ reader: ByteReader) -> Bool {
+    private static func prefers(_ item: Int, to other: Int, in group: ISOBox, of reader: ByteReader) -> Bool {
         guard group.type == "altr", let payload = group.fullPayload,
             let count = try? reader.u32(at: payload.lowerBound + 4), count <= (payload.count - 8) / 4
         else { return false }

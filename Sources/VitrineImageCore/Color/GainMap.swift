@@ -40,9 +40,8 @@ package struct GainMap: Sendable {
             guard let numerator = number(), let denominator = common ?? number(), denominator != 0 else { return nil }
             return (signed ? Double(Int32(bitPattern: numerator)) : Double(numerator)) / Double(denominator)
         }
-        // What a display can show beyond white, in powers of two. Ours can show nothing.
+        // What a display can show beyond white, in powers of two. Ours can show nothing, so the whole map applies.
         guard let base = fraction(signed: false), let other = fraction(signed: false), base > other else { return nil }
-        let weight = min(1, base / (base - other))
         var channels: [Channel] = []
         for _ in 0..<(flags & 0x80 != 0 ? 3 : 1) {
             guard let least = fraction(signed: true), let most = fraction(signed: true),
@@ -51,8 +50,7 @@ package struct GainMap: Sendable {
             else { return nil }
             channels.append(
                 Channel(
-                    least: least * weight, most: most * weight, gamma: gamma, baseOffset: baseOffset,
-                    otherOffset: otherOffset))
+                    least: least, most: most, gamma: gamma, baseOffset: baseOffset, otherOffset: otherOffset))
         }
         if channels.count == 1 { channels += [channels[0], channels[0]] }
         self.channels = channels

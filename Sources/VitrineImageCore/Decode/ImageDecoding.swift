@@ -95,7 +95,7 @@ extension [any ImageDecoding] {
     ///   if decoders would keep more pixels than the limits allow.
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         try request.checkKeptPixels(input: source.name)
-        return try first(source, "this build has no decoder for \(request.info.format)") {
+        return try first(for: source, reason: "this build has no decoder for \(request.info.format)") {
             decoder throws(ImageError) in try decoder.decode(source, request)
         }
     }
@@ -104,14 +104,14 @@ extension [any ImageDecoding] {
     ///
     /// - Throws: The error of the last decoder that was called.
     package func frames(of source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> any FrameDecoding {
-        try first(source, "this build has no decoder for animated \(request.info.format)") {
+        try first(for: source, reason: "this build has no decoder for animated \(request.info.format)") {
             decoder throws(ImageError) in try decoder.frames(of: source, request)
         }
     }
 
     /// - Parameter reason: Why there is no result if there is no decoder.
     private func first<R>(
-        _ source: ByteSource, _ reason: String, _ body: (any ImageDecoding) throws(ImageError) -> R
+        for source: ByteSource, reason: String, _ body: (any ImageDecoding) throws(ImageError) -> R
     ) throws(ImageError) -> R {
         var refusal = ImageError.unsupported(input: source.name, reason: reason)
         for decoder in self {
