@@ -68,7 +68,7 @@ extension ImageInfo {
 
 extension ImageHeader {
     /// No header of a format holds larger numbers, so that no caller computes with them.
-    private static let maximumNumber = Int(UInt32.max)
+    package static let maximumNumber = Int(UInt32.max)
 
     /// The description that a worker sends.
     package func encoded() -> [UInt8] {

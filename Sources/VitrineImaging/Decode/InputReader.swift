@@ -35,7 +35,7 @@ package struct InputReader: FileReading {
         } else {
             throw codecs.unrecognized(reader.name)
         }
-        return try header.checked(reader)
+        return try header.checked(reader, limits)
     }
 
     package func cover(of source: ByteSource, kind: Int, limits: ImageLimits) throws(ImageError) -> [UInt8] {
@@ -49,10 +49,15 @@ package struct InputReader: FileReading {
 
 extension ImageHeader {
     /// The header, unless it cannot be right.
-    func checked(_ reader: ByteReader) throws(ImageError) -> ImageHeader {
+    func checked(_ reader: ByteReader, _ limits: ImageLimits) throws(ImageError) -> ImageHeader {
         // Readers pass over damage, and so over reads that failed because the time is over.
         try reader.source.poll()
         guard !info.storedSize.isEmpty else { throw reader.corrupt("a side of zero pixels") }
+        // Formats of text can hold larger numbers than a worker may send.
+        let side = info.storedSize.longestSide
+        guard side <= ImageHeader.maximumNumber else {
+            throw .limitExceeded(input: reader.name, limit: .side, actual: side, allowed: limits.maximumSide)
+        }
         var header = self
         header.sortPreviews()
         return header

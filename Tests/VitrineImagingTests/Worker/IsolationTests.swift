@@ -101,6 +101,17 @@ import VitrineImaging
         #expect(found > 5)
     }
 
+    @Test func sidesBeyondAllNumbersAreRefusedAlike() throws {
+        let source = ByteSource(bytes: Array("P5 200000000000 1 255\n".utf8) + [0], name: "wide.pgm")
+        let error = ImageError.limitExceeded(
+            input: "wide.pgm", limit: .side, actual: 200_000_000_000, allowed: ImageLimits.standard.maximumSide)
+        for isolation in [Isolation.inProcess, .always] {
+            let decoder = ImageDecoder(
+                limits: .standard, isolation: isolation, codecs: .standard, pool: WorkerFixture.pool(1))
+            #expect(throws: error) { try decoder.header(of: source) }
+        }
+    }
+
     @Test func headersThatCannotBeAreRefused() throws {
         let source = ByteSource(bytes: [UInt8](repeating: 0, count: 100), name: "any")
         func isAccepted(_ change: (inout ImageHeader) -> Void) -> Bool {
