@@ -16,7 +16,7 @@ enum MobiPictures: PictureLocating {
     }
 
     static func pictures(
-        _ reader: ByteReader, _ format: ImageFormat, _ limits: ImageLimits
+        _ reader: ByteReader, format: ImageFormat, limits: ImageLimits
     ) throws(ImageError) -> EmbeddedPictures {
         let count = try reader.u16(at: 76)
         guard count > 0 else { return EmbeddedPictures() }
@@ -93,7 +93,7 @@ enum FictionBookPictures: PictureLocating {
     }
 
     static func pictures(
-        _ reader: ByteReader, _ format: ImageFormat, _ limits: ImageLimits
+        _ reader: ByteReader, format: ImageFormat, limits: ImageLimits
     ) throws(ImageError) -> EmbeddedPictures {
         try limits.require(reader.count, .documentBytes, atMost: EmbeddedPicture.maximumBytes, input: reader.name)
         return try pictures(in: reader.source.allBytes(), input: reader.name)
@@ -162,7 +162,7 @@ enum GCodePictures: PictureLocating {
     }
 
     static func pictures(
-        _ reader: ByteReader, _ format: ImageFormat, _ limits: ImageLimits
+        _ reader: ByteReader, format: ImageFormat, limits: ImageLimits
     ) throws(ImageError) -> EmbeddedPictures {
         EmbeddedPictures(pictures: try format == .gcode ? text(reader) : binary(reader))
     }

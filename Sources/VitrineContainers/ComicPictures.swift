@@ -15,7 +15,7 @@ enum ComicTarPictures: PictureLocating {
     }
 
     static func pictures(
-        _ reader: ByteReader, _ format: ImageFormat, _ limits: ImageLimits
+        _ reader: ByteReader, format: ImageFormat, limits: ImageLimits
     ) throws(ImageError) -> EmbeddedPictures {
         EmbeddedPictures(
             pictures: try pages(reader).map { EmbeddedPicture(content: .range($0)) }, isRanked: true)
@@ -92,7 +92,7 @@ package enum ComicArchivePictures: PictureLocating {
     }
 
     package static func pictures(
-        _ reader: ByteReader, _ format: ImageFormat, _ limits: ImageLimits
+        _ reader: ByteReader, format: ImageFormat, limits: ImageLimits
     ) throws(ImageError) -> EmbeddedPictures {
         var stored = [Range<Int>?](repeating: nil, count: ArchivePages.most)
         if format == .comicRAR {

@@ -28,9 +28,11 @@ package enum MediaContainers: MediaReading {
         guard reader.count >= 16 else { return }
         var at = 0
         // Some files have several tags in a row.
-        for _ in 0..<maximumTags where reader.matches("ID3", at: at) { at = try ID3Tag.read(reader, at, &found) }
+        for _ in 0..<maximumTags where reader.matches("ID3", at: at) {
+            at = try ID3Tag.read(reader, start: at, found: &found)
+        }
         if reader.matches("fLaC", at: at) {
-            try FLACPictures.read(reader, at, &found)
+            try FLACPictures.read(reader, start: at, found: &found)
         } else if at > 0 {
             try TailTags.read(reader, &found)
         } else if reader.matches("OggS", at: 0) {
@@ -43,7 +45,7 @@ package enum MediaContainers: MediaReading {
             try readChunks(reader, bigEndian: true, &found)
         } else if reader.matches("DSD ", at: 0) {
             let tag = try reader.u64(at: 20, bigEndian: false)
-            if tag > 0, reader.matches("ID3", at: tag) { _ = try ID3Tag.read(reader, tag, &found) }
+            if tag > 0, reader.matches("ID3", at: tag) { _ = try ID3Tag.read(reader, start: tag, found: &found) }
         } else if try reader.u32(at: 0) == 0x3026_B275 {
             try ASFPictures.read(reader, &found)
         } else if try reader.u32(at: 0) == 0x1A45_DFA3 {
@@ -62,7 +64,7 @@ package enum MediaContainers: MediaReading {
             let size = try reader.u32(at: at &+ 4, bigEndian: bigEndian)
             let name = try reader.fourCC(at: at)
             if name == "ID3 " || name == "id3 " || name == "ID32", reader.matches("ID3", at: at &+ 8) {
-                _ = try ID3Tag.read(reader, at &+ 8, &found)
+                _ = try ID3Tag.read(reader, start: at &+ 8, found: &found)
                 tags += 1
             }
             at = at &+ 8 &+ size &+ size & 1
@@ -116,7 +118,7 @@ enum ID3Tag {
     /// Reads the pictures of a tag.
     ///
     /// - Returns: Where the tag ends.
-    static func read(_ reader: ByteReader, _ start: Int, _ found: inout CoverList) throws(ImageError) -> Int {
+    static func read(_ reader: ByteReader, start: Int, found: inout CoverList) throws(ImageError) -> Int {
         let version = try reader.u8(at: start &+ 3)
         let flags = try reader.u8(at: start &+ 5)
         let size = try syncSafe(reader, start &+ 6)
@@ -178,7 +180,7 @@ enum ID3Tag {
                 let name = try reader.u32(at: at)
                 if version == 2 ? name >> 8 == 0x50_4943 : name == 0x4150_4943 {  // PIC, APIC
                     let flags = version == 2 ? 0 : try reader.u16(at: at &+ 8)
-                    try readFrame(content, flags, &found)
+                    try readFrame(content, flags: flags, found: &found)
                 }
                 at = at &+ header &+ size
             }
@@ -211,7 +213,7 @@ enum ID3Tag {
             }
         }
 
-        private func readFrame(_ content: Range<Int>, _ flags: Int, _ found: inout CoverList) throws(ImageError) {
+        private func readFrame(_ content: Range<Int>, flags: Int, found: inout CoverList) throws(ImageError) {
             var (start, isPacked, isUnsynchronised) = (content.lowerBound, false, false)
             if version == 3 {
                 if flags & 0x40 != 0 { return }
@@ -226,7 +228,7 @@ enum ID3Tag {
             let body = Range(from: start, to: content.upperBound)
             guard !body.isEmpty else { return }
             guard isPacked || isUnsynchronised else {
-                return try readPicture(reader, body, isCopy: isCopy, &found)
+                return try readPicture(reader, body: body, isCopy: isCopy, found: &found)
             }
             var bytes = try reader.bytes(body.prefix(CoverList.maximumBytes))
             if isUnsynchronised { bytes = ID3Tag.synchronised(bytes) }
@@ -236,12 +238,12 @@ enum ID3Tag {
                     0..<bytes.count, source, wrapper: .zlib, claimed: 64 << 10, maximum: CoverList.maximumBytes)
             }
             let copy = ByteReader(ByteSource(bytes: bytes, name: reader.name))
-            try readPicture(copy, 0..<bytes.count, isCopy: true, &found)
+            try readPicture(copy, body: 0..<bytes.count, isCopy: true, found: &found)
         }
 
         /// Encoding, media type, kind, description, picture.
         private func readPicture(
-            _ reader: ByteReader, _ body: Range<Int>, isCopy: Bool, _ found: inout CoverList
+            _ reader: ByteReader, body: Range<Int>, isCopy: Bool, found: inout CoverList
         ) throws(ImageError) {
             let start = try reader.bytes(body.prefix(4_096))
             guard start.count > 8 else { return }
@@ -277,17 +279,19 @@ enum ID3Tag {
 
 /// Metadata blocks of FLAC (RFC 9639 §8).
 enum FLACPictures {
-    static func read(_ reader: ByteReader, _ start: Int, _ found: inout CoverList) throws(ImageError) {
+    static func read(_ reader: ByteReader, start: Int, found: inout CoverList) throws(ImageError) {
         var at = start &+ 4
         for _ in 0..<1_024 where at &+ 4 <= reader.count {
             let header = try reader.u32(at: at)
             let size = header & 0xFF_FFFF
             let type = header >> 24 & 0x7F
             // A block cannot announce more than 16 MB; the picture in it can.
-            if type == 6 { try picture(reader, Range(from: at &+ 4, to: reader.count), isCopy: false, &found) }
+            if type == 6 {
+                try picture(reader, body: Range(from: at &+ 4, to: reader.count), isCopy: false, found: &found)
+            }
             if type == 4 {
                 let comments = try reader.range(at: at &+ 4, count: min(size, reader.count &- at &- 4))
-                try VorbisComments.read(try reader.bytes(comments), reader.name, &found)
+                try VorbisComments.read(try reader.bytes(comments), name: reader.name, found: &found)
             }
             at = at &+ 4 &+ size
             if header >> 31 != 0 { return }
@@ -296,7 +300,7 @@ enum FLACPictures {
 
     /// A picture block (RFC 9639 §8.8).
     static func picture(
-        _ reader: ByteReader, _ body: Range<Int>, isCopy: Bool, _ found: inout CoverList
+        _ reader: ByteReader, body: Range<Int>, isCopy: Bool, found: inout CoverList
     ) throws(ImageError) {
         let kind = try reader.u32(at: body.lowerBound)
         let type = try reader.range(at: body.lowerBound &+ 8, count: reader.u32(at: body.lowerBound &+ 4))
@@ -313,7 +317,7 @@ enum FLACPictures {
 /// Vorbis comments, which hold pictures as base64 (xiph.org, VorbisComment).
 enum VorbisComments {
     static func read(
-        _ bytes: some Sequence<UInt8>, _ name: String, _ found: inout CoverList
+        _ bytes: some Sequence<UInt8>, name: String, found: inout CoverList
     ) throws(ImageError) {
         let bytes = Array(bytes)
         var at = 0
@@ -333,7 +337,7 @@ enum VorbisComments {
                 let block = Base64Text.decode(text)
                 let reader = ByteReader(ByteSource(bytes: block, name: name))
                 // One broken block does not hide the others.
-                try? FLACPictures.picture(reader, 0..<block.count, isCopy: true, &found)
+                try? FLACPictures.picture(reader, body: 0..<block.count, isCopy: true, found: &found)
             } else if let text = value(comment, "COVERART=") {
                 found.add(0, .bytes(Base64Text.decode(text)))
             }
@@ -384,7 +388,9 @@ enum OggPictures {
                     guard length < 255 else { continue }
                     packets += 1
                     if packets > 1 {
-                        if try !take(packet, skipped, isFLAC, reader.name, &found) { return }
+                        if try !take(packet, skipped: skipped, isFLAC: isFLAC, name: reader.name, found: &found) {
+                            return
+                        }
                         packet = []
                     }
                     if packets > 64 { return }
@@ -393,7 +399,7 @@ enum OggPictures {
             at = body &+ size
         }
         // A file that ends within the comments may have pictures before its end.
-        if packets == 1 { _ = try take(packet, skipped, isFLAC, reader.name, &found) }
+        if packets == 1 { _ = try take(packet, skipped: skipped, isFLAC: isFLAC, name: reader.name, found: &found) }
     }
 
     /// How many bytes stand in front of the comments of a stream that begins here; nil for streams without sound.
@@ -407,18 +413,18 @@ enum OggPictures {
 
     /// - Returns: Whether another packet with metadata follows.
     private static func take(
-        _ packet: [UInt8], _ skipped: Int, _ isFLAC: Bool, _ name: String, _ found: inout CoverList
+        _ packet: [UInt8], skipped: Int, isFLAC: Bool, name: String, found: inout CoverList
     ) throws(ImageError) -> Bool {
         guard isFLAC else {
-            try VorbisComments.read(packet.dropFirst(skipped), name, &found)
+            try VorbisComments.read(packet.dropFirst(skipped), name: name, found: &found)
             return false
         }
         guard packet.count > 4 else { return false }
         switch packet[0] & 0x7F {
-        case 4: try VorbisComments.read(packet.dropFirst(4), name, &found)
+        case 4: try VorbisComments.read(packet.dropFirst(4), name: name, found: &found)
         case 6:
             let reader = ByteReader(ByteSource(bytes: Array(packet.dropFirst(4)), name: name))
-            try? FLACPictures.picture(reader, 0..<reader.count, isCopy: true, &found)
+            try? FLACPictures.picture(reader, body: 0..<reader.count, isCopy: true, found: &found)
         default: break
         }
         return packet[0] & 0x80 == 0

@@ -35,12 +35,12 @@ enum TailTags {
         }
         if reader.matches("3DI", at: end &- 10), end >= 20 {
             let start = end &- 20 &- (try ID3Tag.syncSafe(reader, end &- 4))
-            if reader.matches("ID3", at: start) { _ = try ID3Tag.read(reader, start, &found) }
+            if reader.matches("ID3", at: start) { _ = try ID3Tag.read(reader, start: start, found: &found) }
         }
-        if reader.matches("APETAGEX", at: end &- 32) { try readAPE(reader, end, &found) }
+        if reader.matches("APETAGEX", at: end &- 32) { try readAPE(reader, end: end, found: &found) }
     }
 
-    private static func readAPE(_ reader: ByteReader, _ end: Int, _ found: inout CoverList) throws(ImageError) {
+    private static func readAPE(_ reader: ByteReader, end: Int, found: inout CoverList) throws(ImageError) {
         let size = try reader.u32(at: end &- 20, bigEndian: false)
         let count = try reader.u32(at: end &- 16, bigEndian: false)
         guard size >= 32, size <= end else { return }
@@ -82,20 +82,21 @@ enum ASFPictures {
 
     static func read(_ reader: ByteReader, _ found: inout CoverList) throws(ImageError) {
         let end = min(try reader.u64(at: 16, bigEndian: false), reader.count)
-        try objects(reader, 30, end, isInner: false, &found)
+        try objects(reader, start: 30, end: end, isInner: false, found: &found)
     }
 
     private static func objects(
-        _ reader: ByteReader, _ start: Int, _ end: Int, isInner: Bool, _ found: inout CoverList
+        _ reader: ByteReader, start: Int, end: Int, isInner: Bool, found: inout CoverList
     ) throws(ImageError) {
         var at = start
         for _ in 0..<1_024 where at &+ 24 <= end {
             let size = try reader.u64(at: at &+ 16, bigEndian: false)
             guard size >= 24, size <= end &- at else { return }
             switch try reader.bytes(from: at, to: at &+ 8) {
-            case contentDescription: try description(reader, Range(from: at &+ 24, to: at &+ size), &found)
-            case metadataLibrary: try library(reader, Range(from: at &+ 24, to: at &+ size), &found)
-            case extensionObject where !isInner: try objects(reader, at &+ 46, at &+ size, isInner: true, &found)
+            case contentDescription: try description(reader, body: Range(from: at &+ 24, to: at &+ size), found: &found)
+            case metadataLibrary: try library(reader, body: Range(from: at &+ 24, to: at &+ size), found: &found)
+            case extensionObject where !isInner:
+                try objects(reader, start: at &+ 46, end: at &+ size, isInner: true, found: &found)
             default: break
             }
             at &+= size
@@ -103,43 +104,43 @@ enum ASFPictures {
     }
 
     private static func description(
-        _ reader: ByteReader, _ body: Range<Int>, _ found: inout CoverList
+        _ reader: ByteReader, body: Range<Int>, found: inout CoverList
     ) throws(ImageError) {
         var at = body.lowerBound &+ 2
         for _ in 0..<(try reader.u16(at: body.lowerBound, bigEndian: false)) where at < body.upperBound {
             let nameLength = try reader.u16(at: at, bigEndian: false)
             let value = at &+ 2 &+ nameLength &+ 4
             let length = try reader.u16(at: value &- 2, bigEndian: false)
-            if try isPicture(reader, at &+ 2, nameLength) {
-                try picture(reader, Range(from: value, count: length, end: body.upperBound), &found)
+            if try isPicture(reader, at: at &+ 2, length: nameLength) {
+                try picture(reader, body: Range(from: value, count: length, end: body.upperBound), found: &found)
             }
             at = value &+ length
         }
     }
 
     private static func library(
-        _ reader: ByteReader, _ body: Range<Int>, _ found: inout CoverList
+        _ reader: ByteReader, body: Range<Int>, found: inout CoverList
     ) throws(ImageError) {
         var at = body.lowerBound &+ 2
         for _ in 0..<(try reader.u16(at: body.lowerBound, bigEndian: false)) where at < body.upperBound {
             let nameLength = try reader.u16(at: at &+ 4, bigEndian: false)
             let length = try reader.u32(at: at &+ 8, bigEndian: false)
             let value = at &+ 12 &+ nameLength
-            if try isPicture(reader, at &+ 12, nameLength) {
-                try picture(reader, Range(from: value, count: length, end: body.upperBound), &found)
+            if try isPicture(reader, at: at &+ 12, length: nameLength) {
+                try picture(reader, body: Range(from: value, count: length, end: body.upperBound), found: &found)
             }
             at = value &+ length
         }
     }
 
-    private static func isPicture(_ reader: ByteReader, _ at: Int, _ length: Int) throws(ImageError) -> Bool {
+    private static func isPicture(_ reader: ByteReader, at: Int, length: Int) throws(ImageError) -> Bool {
         guard length == name.count else { return false }
         return try reader.bytes(reader.range(at: at, count: length)) == name
     }
 
     /// Kind, length, media type and description in UTF-16, picture.
     private static func picture(
-        _ reader: ByteReader, _ body: Range<Int>, _ found: inout CoverList
+        _ reader: ByteReader, body: Range<Int>, found: inout CoverList
     ) throws(ImageError) {
         guard body.count > 16 else { return }
         let kind = try reader.u8(at: body.lowerBound)
@@ -169,7 +170,7 @@ enum MatroskaPictures {
         let isUnknown: Bool
 
         /// The element at `at`; nil where none fits before `end`.
-        init?(_ reader: ByteReader, _ at: Int, _ end: Int) throws(ImageError) {
+        init?(_ reader: ByteReader, at: Int, end: Int) throws(ImageError) {
             guard at < end, let (id, first) = try Element.number(reader, at, keepsMark: true),
                 let (size, start) = try Element.number(reader, first, keepsMark: false), start <= end
             else { return nil }
@@ -198,19 +199,20 @@ enum MatroskaPictures {
     }
 
     static func read(_ reader: ByteReader, _ found: inout CoverList) throws(ImageError) {
-        guard let head = try Element(reader, 0, reader.count),
-            let segment = try Element(reader, head.payload.upperBound, reader.count), segment.id == 0x1853_8067
+        guard let head = try Element(reader, at: 0, end: reader.count),
+            let segment = try Element(reader, at: head.payload.upperBound, end: reader.count), segment.id == 0x1853_8067
         else { return }
         var at = segment.payload.lowerBound
         for _ in 0..<maximumElements {
-            guard let element = try Element(reader, at, segment.payload.upperBound) else { return }
+            guard let element = try Element(reader, at: at, end: segment.payload.upperBound) else { return }
             switch element.id {
-            case 0x1941_A469: return try attachments(reader, element.payload, &found)
+            case 0x1941_A469: return try attachments(reader, list: element.payload, found: &found)
             case 0x114D_9B74:
-                if let place = try place(reader, element.payload, segment.payload.lowerBound),
-                    let target = try Element(reader, place, segment.payload.upperBound), target.id == 0x1941_A469
+                if let place = try place(reader, list: element.payload, base: segment.payload.lowerBound),
+                    let target = try Element(reader, at: place, end: segment.payload.upperBound),
+                    target.id == 0x1941_A469
                 {
-                    return try attachments(reader, target.payload, &found)
+                    return try attachments(reader, list: target.payload, found: &found)
                 }
             default: break
             }
@@ -220,14 +222,14 @@ enum MatroskaPictures {
     }
 
     /// Where the attachments stand, by the list of places.
-    private static func place(_ reader: ByteReader, _ list: Range<Int>, _ base: Int) throws(ImageError) -> Int? {
+    private static func place(_ reader: ByteReader, list: Range<Int>, base: Int) throws(ImageError) -> Int? {
         var at = list.lowerBound
         for _ in 0..<64 {
-            guard let seek = try Element(reader, at, list.upperBound) else { return nil }
+            guard let seek = try Element(reader, at: at, end: list.upperBound) else { return nil }
             var (id, position): (Int?, Int?)
             var inner = seek.payload.lowerBound
             for _ in 0..<16 {
-                guard let field = try Element(reader, inner, seek.payload.upperBound) else { break }
+                guard let field = try Element(reader, at: inner, end: seek.payload.upperBound) else { break }
                 let value = try reader.bytes(field.payload.prefix(7)).reduce(0) { $0 << 8 | Int($1) }
                 if field.id == 0x53AB { id = value }
                 if field.id == 0x53AC { position = value }
@@ -240,16 +242,16 @@ enum MatroskaPictures {
     }
 
     private static func attachments(
-        _ reader: ByteReader, _ list: Range<Int>, _ found: inout CoverList
+        _ reader: ByteReader, list: Range<Int>, found: inout CoverList
     ) throws(ImageError) {
         var at = list.lowerBound
         for _ in 0..<1_024 where !found.isFull {
-            guard let file = try Element(reader, at, list.upperBound) else { return }
+            guard let file = try Element(reader, at: at, end: list.upperBound) else { return }
             var (name, type) = ("", "")
             var data: Range<Int>?
             var inner = file.payload.lowerBound
             for _ in 0..<64 {
-                guard let field = try Element(reader, inner, file.payload.upperBound) else { break }
+                guard let field = try Element(reader, at: inner, end: file.payload.upperBound) else { break }
                 switch field.id {
                 case 0x466E: name = try text(reader, field.payload)
                 case 0x4660: type = try text(reader, field.payload)

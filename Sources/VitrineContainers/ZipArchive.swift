@@ -122,7 +122,7 @@ package struct ZipArchive: Sendable {
             guard next <= directory.count else { return }
             var (compressed, size, header) = (long(at &+ 20), long(at &+ 24), long(at &+ 42))
             if compressed == 0xFFFF_FFFF || size == 0xFFFF_FFFF || header == 0xFFFF_FFFF {
-                wide(at &+ 46 &+ nameLength, extraLength, &size, &compressed, &header)
+                wide(at &+ 46 &+ nameLength, length: extraLength, size: &size, compressed: &compressed, header: &header)
             }
             let entry = Entry(
                 name: Range(from: at &+ 46, to: at &+ 46 &+ nameLength), compressedSize: compressed, size: size,
@@ -134,7 +134,7 @@ package struct ZipArchive: Sendable {
     }
 
     /// Takes numbers of 64 bits from the extra field 1, which has those that did not fit, in this order.
-    private func wide(_ start: Int, _ length: Int, _ size: inout Int, _ compressed: inout Int, _ header: inout Int) {
+    private func wide(_ start: Int, length: Int, size: inout Int, compressed: inout Int, header: inout Int) {
         var at = start
         while at &+ 4 <= start &+ length {
             let count = word(at &+ 2)

@@ -25,7 +25,7 @@ package enum ZipPictures: PictureLocating {
     static func looksRight(_ reader: ByteReader) -> Bool { reader.matches("PK\u{3}\u{4}", at: 0) }
 
     package static func pictures(
-        _ reader: ByteReader, _ format: ImageFormat, _ limits: ImageLimits
+        _ reader: ByteReader, format: ImageFormat, limits: ImageLimits
     ) throws(ImageError) -> EmbeddedPictures {
         guard let archive = try ZipArchive(reader) else { throw reader.corrupt("it is no ZIP archive") }
         let survey = try ZipSurvey(archive)
@@ -38,7 +38,7 @@ package enum ZipPictures: PictureLocating {
             found.isRanked = true
             for entry in try survey.comicPages(archive, reader) { try found.add(entry) }
         case .docx, .xlsx, .pptx, .vsdx, .xps, .threeMF:
-            try found.add(relatedThumbnail(archive, reader, survey))
+            try found.add(relatedThumbnail(archive, reader: reader, survey: survey))
             if format == .threeMF {
                 try found.add(survey.entries[.metadataPlate])
                 try found.add(survey.entries[.metadataThumbnail])
@@ -70,7 +70,7 @@ package enum ZipPictures: PictureLocating {
     /// The entry that `_rels/.rels` names as thumbnail (ECMA-376 part 2, 11.1). Targets outside of the package are no
     /// pictures of it.
     private static func relatedThumbnail(
-        _ archive: ZipArchive, _ reader: ByteReader, _ survey: ZipSurvey
+        _ archive: ZipArchive, reader: ByteReader, survey: ZipSurvey
     ) throws(ImageError) -> ZipArchive.Entry? {
         guard let entry = survey.entries[.relationships] else { return nil }
         let document = try archive.bytes(of: entry, reader, maximum: ZipArchive.maximumDocument)

@@ -120,7 +120,9 @@ struct BlockMeanLoop {
                     next += 4
                     guard k >= 63 || passAC(&r, from: UInt64(k), fitting: 0, slot) else { return .corrupt }
                 default:
-                    guard let k = keepLowAC(&r, next + 2, slot, &next[1]) else { return .corrupt }
+                    guard let k = keepLowAC(r: &r, output: next + 2, slot: slot, kept: &next[1]) else {
+                        return .corrupt
+                    }
                     next += 2 &+ Int(next[1])
                     guard k >= 63 || passAC(&r, from: UInt64(k), fitting: 0, slot) else { return .corrupt }
                 }
@@ -192,13 +194,13 @@ struct BlockMeanLoop {
     ///   exist.
     @inline(__always)
     private func keepLowAC(
-        _ r: inout JPEGBitReader, _ output: UnsafeMutablePointer<Int16>,
-        _ slot: UnsafeMutablePointer<BlockMeanSlot>, _ kept: inout Int16
+        r: inout JPEGBitReader, output: UnsafeMutablePointer<Int16>,
+        slot: UnsafeMutablePointer<BlockMeanSlot>, kept: inout Int16
     ) -> Int? {
         var last = 0
         UnsafeMutableRawPointer(output).storeBytes(of: .zero, as: SIMD16<UInt16>.self)
         UnsafeMutableRawPointer(output + 16).storeBytes(of: .zero, as: SIMD8<UInt16>.self)
-        let end = visitLowAC(&r, to: 24, slot) { k, value in
+        let end = visitLowAC(r: &r, to: 24, slot: slot) { k, value in
             guard k <= 24 else { return }
             output[k &- 1] = Int16(truncatingIfNeeded: value)
             last = k
@@ -225,8 +227,8 @@ struct BlockMeanLoop {
     /// - Returns: The zigzag index of the last one, 64 behind the end of the block; nil for a code that does not exist.
     @inline(__always)
     private func visitLowAC(
-        _ r: inout JPEGBitReader, to last: Int, _ slot: UnsafeMutablePointer<BlockMeanSlot>,
-        _ visit: (_ k: Int, _ value: Int32) -> Void
+        r: inout JPEGBitReader, to last: Int, slot: UnsafeMutablePointer<BlockMeanSlot>,
+        visit: (_ k: Int, _ value: Int32) -> Void
     ) -> Int? {
         var k = 0
         while k < last {
@@ -252,7 +254,7 @@ struct BlockMeanLoop {
         _ r: inout JPEGBitReader, to last: Int, _ slot: UnsafeMutablePointer<BlockMeanSlot>
     ) -> Int? {
         let low = low
-        return visitLowAC(&r, to: last, slot) { k, value in low[k & 63] = value }
+        return visitLowAC(r: &r, to: last, slot: slot) { k, value in low[k & 63] = value }
     }
 
     /// One sample of a block.
@@ -372,16 +374,16 @@ struct BlockMeanLoop {
     private static func storeSixteen(_ low: UnsafePointer<Int32>, _ slot: BlockMeanSlot) {
         let steps = slot.allSteps
         @inline(__always)
-        func line(_ a: Int, _ b: Int, _ c: Int, _ d: Int) -> SIMD4<Int32> {
+        func line(a: Int, b: Int, c: Int, d: Int) -> SIMD4<Int32> {
             transformed(
-                SIMD4(repeating: low[a] &* steps[a]), SIMD4(repeating: low[b] &* steps[b]),
-                SIMD4(repeating: low[c] &* steps[c]), SIMD4(repeating: low[d] &* steps[d]))
+                a: SIMD4(repeating: low[a] &* steps[a]), b: SIMD4(repeating: low[b] &* steps[b]),
+                c: SIMD4(repeating: low[c] &* steps[c]), d: SIMD4(repeating: low[d] &* steps[d]))
         }
         // The zigzag indices of the four lowest coefficients of the first four rows.
-        let first = line(0, 1, 5, 6) &>> 6
-        let second = line(2, 4, 7, 13) &>> 6
-        let third = line(3, 8, 12, 17) &>> 6
-        let fourth = line(9, 11, 18, 24) &>> 6
+        let first = line(a: 0, b: 1, c: 5, d: 6) &>> 6
+        let second = line(a: 2, b: 4, c: 7, d: 13) &>> 6
+        let third = line(a: 3, b: 8, c: 12, d: 17) &>> 6
+        let fourth = line(a: 9, b: 11, c: 18, d: 24) &>> 6
         let even = first &* 362, odd = third &* 348
         let outer = second &* 468 &+ fourth &* 179, inner = second &* 194 &- fourth &* 433
         let round = SIMD4<Int32>(repeating: 128 << 14 + 1 << 13)
@@ -409,7 +411,7 @@ struct BlockMeanLoop {
     /// Four samples of a line, by its four lowest coefficients.
     @inline(__always)
     private static func transformed(
-        _ a: SIMD4<Int32>, _ b: SIMD4<Int32>, _ c: SIMD4<Int32>, _ d: SIMD4<Int32>
+        a: SIMD4<Int32>, b: SIMD4<Int32>, c: SIMD4<Int32>, d: SIMD4<Int32>
     ) -> SIMD4<Int32> {
         a &* 362 &+ b &* SIMD4(468, 194, -194, -468) &+ c &* SIMD4(348, -348, -348, 348)
             &+ d &* SIMD4(179, -433, 433, -179)
@@ -509,7 +511,7 @@ extension BlockMeanLoop {
             let block = UnsafeMutableRawPointer(memory).assumingMemoryBound(to: Int16.self)
             block[0] = Int16(truncatingIfNeeded: value &* places[0])
             // (3,3) is the last of the 4 x 4 lowest coefficients.
-            let end = visitLowAC(&r, to: 24, slot) { k, value in
+            let end = visitLowAC(r: &r, to: 24, slot: slot) { k, value in
                 let place = places[k & 63]
                 block[Int(place &>> 16)] = Int16(truncatingIfNeeded: value &* (place & 0xFFFF))
             }

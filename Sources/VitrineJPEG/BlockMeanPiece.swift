@@ -178,7 +178,7 @@ final class BlockMeanPiece: @unchecked Sendable {
             low: predictors + 4, endRun: predictors)
         if var number = restart {
             publish(isLast: true)
-            while try segment(&window, &feed, loop, memory, upTo: count + scan.restartInterval) {
+            while try segment(&window, feed: &feed, loop: loop, memory: memory, upTo: count + scan.restartInterval) {
                 try feed.finish(&window)
                 guard try window.require(2), window.bytes[1] == JPEGMarker.firstRestart + (number + 1) & 7 else {
                     return
@@ -193,7 +193,7 @@ final class BlockMeanPiece: @unchecked Sendable {
             }
         } else {
             feed.mark = next?.start
-            _ = try segment(&window, &feed, loop, memory, upTo: scan.mcuCount)
+            _ = try segment(&window, feed: &feed, loop: loop, memory: memory, upTo: scan.mcuCount)
         }
     }
 
@@ -201,8 +201,8 @@ final class BlockMeanPiece: @unchecked Sendable {
     ///
     /// - Returns: Whether there are `limit` MCUs now, and the piece goes on.
     private func segment(
-        _ window: inout JPEGInputWindow, _ feed: inout JPEGEntropyFeed, _ loop: BlockMeanLoop,
-        _ memory: UnsafeMutablePointer<Int16>, upTo limit: Int
+        _ window: inout JPEGInputWindow, feed: inout JPEGEntropyFeed, loop: BlockMeanLoop,
+        memory: UnsafeMutablePointer<Int16>, upTo limit: Int
     ) throws(ImageError) -> Bool {
         let limit = min(limit, scan.mcuCount)
         var reader = try feed.start(&window)
@@ -221,7 +221,7 @@ final class BlockMeanPiece: @unchecked Sendable {
                     positions.append(feed.position(of: reader))
                     if positions.count % Self.step == 0 { publish(isLast: positions.count == Self.entryCount) }
                 }
-                if let index = search.look(feed, reader, &wanted, &end) {
+                if let index = search.look(feed, reader: reader, wanted: &wanted, end: &end) {
                     junction = index
                     return false
                 }
@@ -272,8 +272,8 @@ struct BlockMeanSearch {
     ///   - end: Where to stop before.
     /// - Returns: The MCU of the piece that begins here.
     mutating func look(
-        _ feed: borrowing JPEGEntropyFeed, _ reader: JPEGBitReader, _ wanted: inout Int,
-        _ end: inout UnsafePointer<UInt8>
+        _ feed: borrowing JPEGEntropyFeed, reader: JPEGBitReader, wanted: inout Int,
+        end: inout UnsafePointer<UInt8>
     ) -> Int? {
         isShortened = false
         guard let piece, let mark = feed.markedByte else { return nil }

@@ -8,7 +8,7 @@ extension BlockMeanReader {
     ///   - count: The scan's MCUs.
     /// - Returns: The parts in the order of the file.
     func startPieces(
-        _ header: JPEGScanHeader, _ frame: JPEGFrame, _ template: [BlockMeanSlot], _ skipBits: Int, count: Int
+        _ header: JPEGScanHeader, frame: JPEGFrame, template: [BlockMeanSlot], skipBits: Int, count: Int
     ) -> [BlockMeanPiece] {
         let (start, end) = (window.offset, min(window.source.count, pictureEnd ?? .max))
         let possible = (end - start) / max(1, minimumPieceBytes) - 1
@@ -60,8 +60,8 @@ extension BlockMeanReader {
     ///   - index: The MCU of that part that begins where the decode stands.
     /// - Returns: Whether the parts have the whole rest. Nothing has changed otherwise.
     func finish(
-        from piece: BlockMeanPiece, at index: Int, _ loop: BlockMeanLoop, _ template: [BlockMeanSlot],
-        _ position: inout Position
+        from piece: BlockMeanPiece, at index: Int, loop: BlockMeanLoop, template: [BlockMeanSlot],
+        position: inout Position
     ) throws(ImageError) -> Bool {
         var runs: [(piece: BlockMeanPiece, mcus: Range<Int>)] = []
         var missing = position.total - position.done
@@ -86,7 +86,7 @@ extension BlockMeanReader {
             while left > 0 {
                 try cancellation.check()
                 let count = min(left, position.columns - position.column)
-                place(loop, template, position)
+                place(loop, template: template, position: position)
                 // The last one by itself, for the sums of the next piece.
                 if count > 1 { loop.place(&coefficients, count: count - 1, adding: offsets) }
                 sums = offsets &+ loop.sumsOfDC(coefficients)

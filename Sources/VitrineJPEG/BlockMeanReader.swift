@@ -315,7 +315,7 @@ extension BlockMeanReader {
         let bits = skipBits(frame)
         let tables = UnsafeMutablePointer<Int32>.allocate(capacity: 64 * header.components.count)
         defer { tables.deallocate() }
-        var template = try makeSlots(header, frame, kind, skipBits: bits, tables)
+        var template = try makeSlots(header, frame: frame, kind: kind, skipBits: bits, tables: tables)
         // Four predictors, the coefficients of a block, and the run of blocks without any.
         let predictors = UnsafeMutablePointer<Int32>.allocate(capacity: 4 + 64 + 1)
         let slots = UnsafeMutablePointer<BlockMeanSlot>.allocate(capacity: template.count)
@@ -329,12 +329,14 @@ extension BlockMeanReader {
         let loop = BlockMeanLoop(
             slots: slots, slotCount: template.count, predictors: predictors, skipBits: UInt64(bits),
             lowBit: Int32(header.approximationLow), low: predictors + 4, endRun: predictors + 68)
-        let pieces = isBlocks(kind) ? startPieces(header, frame, template, bits, count: position.total) : []
+        let pieces =
+            isBlocks(kind)
+            ? startPieces(header, frame: frame, template: template, skipBits: bits, count: position.total) : []
         defer {
             for piece in pieces { piece.stop() }
             cores?.release(pieces.count)
         }
-        try decodeSegments(loop, template, kind, &position, pieces.first)
+        try decodeSegments(loop, template: template, kind: kind, position: &position, piece: pieces.first)
         if recorder != nil {
             try feed.finish(&window)
             recorder?.end = window.offset
@@ -353,8 +355,8 @@ extension BlockMeanReader {
 
     /// The blocks of an MCU in the order they are coded, placed in its first MCU.
     private func makeSlots(
-        _ header: JPEGScanHeader, _ frame: JPEGFrame, _ kind: Kind, skipBits: Int,
-        _ tables: UnsafeMutablePointer<Int32>
+        _ header: JPEGScanHeader, frame: JPEGFrame, kind: Kind, skipBits: Int,
+        tables: UnsafeMutablePointer<Int32>
     ) throws(ImageError) -> [BlockMeanSlot] {
         var slots: [BlockMeanSlot] = []
         let isInterleaved = header.components.count > 1
@@ -396,12 +398,12 @@ extension BlockMeanReader {
 
     /// Decodes one restart interval after the other.
     private mutating func decodeSegments(
-        _ loop: BlockMeanLoop, _ template: [BlockMeanSlot], _ kind: Kind, _ position: inout Position,
-        _ piece: BlockMeanPiece?
+        _ loop: BlockMeanLoop, template: [BlockMeanSlot], kind: Kind, position: inout Position,
+        piece: BlockMeanPiece?
     ) throws(ImageError) {
         var restart: UInt8 = 0
         feed.mark = restartInterval > 0 ? nil : piece?.start
-        place(loop, template, position)
+        place(loop, template: template, position: position)
         while true {
             let left = position.total - position.done
             let count = restartInterval > 0 ? min(restartInterval, left) : left
@@ -409,7 +411,9 @@ extension BlockMeanReader {
             if position.column == 0, restartInterval > 0 {
                 recorder?.note(row: position.row, afterRestartAt: window.offset)
             }
-            try decodeSegment(loop, template, kind, count, &position, restartInterval > 0 ? nil : piece)
+            try decodeSegment(
+                loop, template: template, kind: kind, count: count, position: &position,
+                piece: restartInterval > 0 ? nil : piece)
             if damage != nil && !allowsPartial { return }
             guard stop < position.total else { return }
             try feed.finish(&window)
@@ -432,18 +436,18 @@ extension BlockMeanReader {
             position.advance(min(stop + missing * restartInterval, position.total) - position.done)
             guard position.done < position.total else { return }
             if let piece, window.offset == piece.start, marker == JPEGMarker.firstRestart + (piece.restart ?? 8),
-                try finish(from: piece, at: 0, loop, template, &position)
+                try finish(from: piece, at: 0, loop: loop, template: template, position: &position)
             {
                 return
             }
-            place(loop, template, position)
+            place(loop, template: template, position: position)
         }
     }
 
     /// Decodes `count` MCUs that no restart marker divides.
     private mutating func decodeSegment(
-        _ loop: BlockMeanLoop, _ template: [BlockMeanSlot], _ kind: Kind, _ count: Int,
-        _ position: inout Position, _ piece: BlockMeanPiece?
+        _ loop: BlockMeanLoop, template: [BlockMeanSlot], kind: Kind, count: Int,
+        position: inout Position, piece: BlockMeanPiece?
     ) throws(ImageError) {
         var reader = try feed.start(&window)
         var search = BlockMeanSearch(piece)
@@ -451,20 +455,20 @@ extension BlockMeanReader {
         while left > 0 {
             if position.column == 0 {
                 try cancellation.check()
-                place(loop, template, position)
+                place(loop, template: template, position: position)
                 if restartInterval == 0 {
                     recorder?.note(row: position.row, bit: feed.position(of: reader), loop.predictors)
                 }
             }
             var wanted = min(left, position.columns - position.column)
             var end = feed.isAtEnd ? feed.end + 16 : feed.end - JPEGEntropyFeed.margin
-            if let index = search.look(feed, reader, &wanted, &end), let piece,
-                try finish(from: piece, at: index, loop, template, &position)
+            if let index = search.look(feed, reader: reader, wanted: &wanted, end: &end), let piece,
+                try finish(from: piece, at: index, loop: loop, template: template, position: &position)
             {
                 return
             }
             var missing = wanted
-            let outcome = decode(loop, kind, &missing, &reader, until: end)
+            let outcome = decode(loop, kind: kind, count: &missing, reader: &reader, until: end)
             let isShort = outcome == .needsInput && !search.isShortened
             let done = wanted - missing
             // Damage is found at the ends of rows, also where MCUs are decoded one by one.
@@ -480,7 +484,7 @@ extension BlockMeanReader {
     }
 
     private func decode(
-        _ loop: BlockMeanLoop, _ kind: Kind, _ count: inout Int, _ reader: inout JPEGBitReader,
+        _ loop: BlockMeanLoop, kind: Kind, count: inout Int, reader: inout JPEGBitReader,
         until end: UnsafePointer<UInt8>
     ) -> BlockMeanLoop.Outcome {
         switch kind {
@@ -503,7 +507,7 @@ extension BlockMeanReader {
     }
 
     /// Points the slots at the MCU where `position` stands.
-    func place(_ loop: BlockMeanLoop, _ template: [BlockMeanSlot], _ position: Position) {
+    func place(_ loop: BlockMeanLoop, template: [BlockMeanSlot], position: Position) {
         for (i, slot) in template.enumerated() {
             loop.slots[i].output = slot.output + position.row * slot.rowAdvance + position.column * slot.advance
         }

@@ -22,11 +22,11 @@ package enum JPEGHeaderReader: HeaderReading {
             guard frame != nil else { throw error }
         }
         guard let frame else { throw reader.corrupt("a JPEG scan or end without a frame header") }
-        return header(reader, frame, application, limits)
+        return header(reader, frame: frame, application: application, limits: limits)
     }
 
     private static func header(
-        _ reader: ByteReader, _ frame: JPEGFrameHeader, _ application: JPEGApplication, _ limits: ImageLimits
+        _ reader: ByteReader, frame: JPEGFrameHeader, application: JPEGApplication, limits: ImageLimits
     ) -> ImageHeader {
         var header = ImageHeader(info: ImageInfo(format: .jpeg, storedSize: frame.size))
         header.info.bitDepth = frame.precision

@@ -120,7 +120,7 @@ package struct LibJPEGDecoder: ImageDecoding {
             try check(
                 cjpeg_decoder_crop(decoder, &crop.x, crop.y, &crop.width, crop.height, &layout))
             shown = crop.stored(of: size, eighths: eighths)
-            let (part, status) = rows(decoder, layout, crop, of: size, eighths, room)
+            let (part, status) = rows(decoder, layout: layout, crop: crop, of: size, eighths: eighths, room: room)
             try check(status)
             planes = [part]
         } else if let target, let rows = ScaledRows(layout, to: target) {
@@ -150,8 +150,8 @@ package struct LibJPEGDecoder: ImageDecoding {
 
     /// The rows of a part, behind which nothing is decoded.
     private func rows(
-        _ decoder: OpaquePointer, _ layout: cjpeg_layout, _ crop: JPEGRegion, of size: PixelSize, _ eighths: Int,
-        _ room: SharedBuffer?
+        _ decoder: OpaquePointer, layout: cjpeg_layout, crop: JPEGRegion, of size: PixelSize, eighths: Int,
+        room: SharedBuffer?
     ) -> (PixelPlane, cjpeg_status) {
         var plane = makePlanes(layout, room)[0]
         // The last block of a row may reach beyond the picture.

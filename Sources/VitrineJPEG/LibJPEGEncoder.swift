@@ -31,11 +31,11 @@ package struct LibJPEGEncoder: ImageEncoding {
         picture.quality = Int32(max(1, (quality * 100).rounded()))
         picture.full_chroma = quality >= LibJPEGEncoder.fullChromaQuality ? 1 : 0
         picture.progressive = options.isProgressive ? 1 : 0
-        return try encode(picture, image, options.metadata ?? ImageMetadata())
+        return try encode(picture, image: image, metadata: options.metadata ?? ImageMetadata())
     }
 
     private func encode(
-        _ picture: cjpeg_picture, _ image: Image, _ metadata: ImageMetadata
+        _ picture: cjpeg_picture, image: Image, metadata: ImageMetadata
     ) throws(ImageError) -> [UInt8] {
         var bytes: UnsafeMutablePointer<UInt8>?
         var size = 0

@@ -63,7 +63,7 @@ struct JXLBits {
 
     mutating func bool() -> Bool { bits(1) == 1 }
 
-    mutating func u32(_ a: Choice, _ b: Choice, _ c: Choice, _ d: Choice) -> Int {
+    mutating func u32(a: Choice, b: Choice, c: Choice, d: Choice) -> Int {
         let choice = switch bits(2) {
         case 0: a
         case 1: b
@@ -73,7 +73,7 @@ struct JXLBits {
         return choice.base + bits(choice.bits)
     }
 
-    mutating func enumeration() -> Int { u32((0, 0), (1, 0), (2, 4), (18, 6)) }
+    mutating func enumeration() -> Int { u32(a: (0, 0), b: (1, 0), c: (2, 4), d: (18, 6)) }
 
     mutating func u64() -> UInt64 {
         switch bits(2) {
@@ -123,7 +123,7 @@ struct JXLBits {
         try check()
     }
 
-    mutating func skipName() { position &+= 8 &* u32((0, 0), (0, 4), (16, 5), (48, 10)) }
+    mutating func skipName() { position &+= 8 &* u32(a: (0, 0), b: (0, 4), c: (16, 5), d: (48, 10)) }
 
     mutating func align() throws(JXLFault) {
         let rest = (8 &- position & 7) & 7

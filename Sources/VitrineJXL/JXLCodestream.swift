@@ -113,11 +113,11 @@ struct JXLFrameStart {
             let image = try JXLImageHeader(&bits)
             let encoded = image.hasProfile ? try JXLProfileStream.read(&bits) : nil
             try bits.align()
-            return try JXLFrameStart(&bits, image, encoded.flatMap { JXLProfile(encoded: $0)?.bytes })
+            return try JXLFrameStart(&bits, image: image, profile: encoded.flatMap { JXLProfile(encoded: $0)?.bytes })
         }
     }
 
-    private init(_ bits: inout JXLBits, _ image: JXLImageHeader, _ profile: [UInt8]?) throws(JXLFault) {
+    private init(_ bits: inout JXLBits, image: JXLImageHeader, profile: [UInt8]?) throws(JXLFault) {
         self.image = image
         self.profile = profile
         frame = try JXLFrameHeader(&bits, image)
@@ -141,7 +141,7 @@ struct JXLFrameWalker {
     /// the numbers up to there stay.
     ///
     /// - Parameter start: The first frame.
-    func describe(_ start: JXLFrameStart, _ result: inout ImageHeader, _ limits: ImageLimits) {
+    func describe(_ start: JXLFrameStart, result: inout ImageHeader, limits: ImageLimits) {
         guard let animation = start.image.animation, !start.image.hasPreview else { return }
         var (frame, next) = (start.frame, start.sections &+ start.contents.total)
         var (shown, ticks) = (0, 0)
@@ -204,7 +204,7 @@ struct JXLTableOfContents {
         offsets = [Int](repeating: 0, count: count)
         sizes = offsets
         for i in 0..<count {
-            let size = bits.u32((0, 10), (1024, 14), (17_408, 22), (4_211_712, 30))
+            let size = bits.u32(a: (0, 10), b: (1024, 14), c: (17_408, 22), d: (4_211_712, 30))
             let section = order.map { $0[i] } ?? i
             offsets[section] = total
             sizes[section] = size

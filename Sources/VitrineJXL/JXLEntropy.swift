@@ -47,8 +47,8 @@ struct JXLEntropyCode {
         if bits.bool() {
             guard allowsCopies else { throw .corrupt("copies where there may be none") }
             hasCopies = true
-            minimumCopySymbol = bits.u32((224, 0), (512, 0), (4096, 0), (8, 15))
-            minimumCopyLength = bits.u32((3, 0), (4, 0), (5, 2), (9, 8))
+            minimumCopySymbol = bits.u32(a: (224, 0), b: (512, 0), c: (4096, 0), d: (8, 15))
+            minimumCopyLength = bits.u32(a: (3, 0), b: (4, 0), c: (5, 2), d: (9, 8))
             lengthHybrid = try Hybrid(&bits, logAlphabet: 8)
             contexts += 1
         }
@@ -147,9 +147,9 @@ struct JXLEntropyReader {
         if copiesLeft == 0 {
             let token = symbol(&bits, Int(code.clusters[context]))
             if token < code.minimumCopySymbol {
-                return remember(try number(&bits, token, code.hybrids[Int(code.clusters[context])]))
+                return remember(try number(&bits, token: token, hybrid: code.hybrids[Int(code.clusters[context])]))
             }
-            let length = try number(&bits, token - code.minimumCopySymbol, code.lengthHybrid)
+            let length = try number(&bits, token: token - code.minimumCopySymbol, hybrid: code.lengthHybrid)
             copiesLeft = length + code.minimumCopyLength
             let distance = try plain(&bits, Int(code.clusters[code.clusters.count - 1])) + 1
             copyFrom = read - min(distance, read, JXLEntropyReader.windowSize)
@@ -177,12 +177,12 @@ struct JXLEntropyReader {
     /// The next number of a distribution, in a code without copies.
     @inline(__always)
     mutating func plain(_ bits: inout JXLBits, _ cluster: Int) throws(JXLFault) -> Int {
-        try number(&bits, symbol(&bits, cluster), code.hybrids[cluster])
+        try number(&bits, token: symbol(&bits, cluster), hybrid: code.hybrids[cluster])
     }
 
     @inline(__always)
     private func number(
-        _ bits: inout JXLBits, _ token: Int, _ hybrid: JXLEntropyCode.Hybrid
+        _ bits: inout JXLBits, token: Int, hybrid: JXLEntropyCode.Hybrid
     ) throws(JXLFault) -> Int {
         let split = 1 &<< hybrid.splitExponent
         if token < split { return token }

@@ -11,7 +11,7 @@ package enum JXLHeaderReader: HeaderReading {
         var header = ImageHeader(info: image.info)
         if image.hasProfile || image.animation != nil, let start = try? JXLFrameStart(codestream) {
             header.setProfile(start.profile, limits)
-            JXLFrameWalker(codestream).describe(start, &header, limits)
+            JXLFrameWalker(codestream).describe(start, result: &header, limits: limits)
         }
         if let exif = codestream.boxes["Exif"], exif.payload.count > 4,
             let skip = try? reader.u32(at: exif.payload.lowerBound), skip < exif.payload.count - 4
@@ -70,7 +70,7 @@ struct JXLImageHeader {
         if hasExtras { readExtras(&bits) }
         info.bitDepth = JXLImageHeader.depth(&bits)
         bits.skip(1)  // whether 16-bit buffers suffice
-        extraChannels = bits.u32((0, 0), (1, 0), (2, 4), (1, 12))
+        extraChannels = bits.u32(a: (0, 0), b: (1, 0), c: (2, 4), d: (1, 12))
         for _ in 0..<extraChannels {
             readChannel(&bits)
             try bits.check()
@@ -88,7 +88,7 @@ struct JXLImageHeader {
     private static func size(_ bits: inout JXLBits) -> PixelSize {
         let isSmall = bits.bool()
         func side(_ bits: inout JXLBits) -> Int {
-            isSmall ? (bits.bits(5) + 1) * 8 : bits.u32((1, 9), (1, 13), (1, 18), (1, 30))
+            isSmall ? (bits.bits(5) + 1) * 8 : bits.u32(a: (1, 9), b: (1, 13), c: (1, 18), d: (1, 30))
         }
         let height = side(&bits)
         let ratio = bits.bits(3)
@@ -104,15 +104,16 @@ struct JXLImageHeader {
             let isSmall = bits.bool()
             func side(_ bits: inout JXLBits) {
                 _ = isSmall
-                    ? bits.u32((16, 0), (32, 0), (1, 5), (33, 9)) : bits.u32((1, 6), (65, 8), (321, 10), (1345, 12))
+                    ? bits.u32(a: (16, 0), b: (32, 0), c: (1, 5), d: (33, 9))
+                    : bits.u32(a: (1, 6), b: (65, 8), c: (321, 10), d: (1345, 12))
             }
             side(&bits)
             if bits.bits(3) == 0 { side(&bits) }
         }
         if bits.bool() {
-            let numerator = bits.u32((100, 0), (1000, 0), (1, 10), (1, 30))
-            let denominator = bits.u32((1, 0), (1001, 0), (1, 8), (1, 10))
-            let loops = bits.u32((0, 0), (0, 3), (0, 16), (0, 32))
+            let numerator = bits.u32(a: (100, 0), b: (1000, 0), c: (1, 10), d: (1, 30))
+            let denominator = bits.u32(a: (1, 0), b: (1001, 0), c: (1, 8), d: (1, 10))
+            let loops = bits.u32(a: (0, 0), b: (0, 3), c: (0, 16), d: (0, 32))
             animation = Animation(
                 rate: Double(numerator) / Double(denominator), loopCount: loops, hasTimecodes: bits.bool())
         }
@@ -120,11 +121,11 @@ struct JXLImageHeader {
 
     private static func depth(_ bits: inout JXLBits) -> Int {
         if bits.bool() {
-            let depth = bits.u32((32, 0), (16, 0), (24, 0), (1, 6))
+            let depth = bits.u32(a: (32, 0), b: (16, 0), c: (24, 0), d: (1, 6))
             bits.skip(4)
             return depth
         }
-        return bits.u32((8, 0), (10, 0), (12, 0), (1, 6))
+        return bits.u32(a: (8, 0), b: (10, 0), c: (12, 0), d: (1, 6))
     }
 
     private mutating func readChannel(_ bits: inout JXLBits) {
@@ -134,7 +135,7 @@ struct JXLImageHeader {
         }
         let type = bits.enumeration()
         _ = JXLImageHeader.depth(&bits)
-        _ = bits.u32((0, 0), (3, 0), (4, 0), (1, 3))
+        _ = bits.u32(a: (0, 0), b: (3, 0), c: (4, 0), d: (1, 3))
         bits.skipName()
         switch type {
         case 0:
@@ -142,7 +143,7 @@ struct JXLImageHeader {
             bits.skip(1)  // premultiplied or not
         case 2: bits.skip(64)  // a spot colour
         case 4: info.colorModel = .cmyk
-        case 5: _ = bits.u32((1, 0), (0, 2), (3, 4), (19, 8))
+        case 5: _ = bits.u32(a: (1, 0), b: (0, 2), c: (3, 4), d: (19, 8))
         default: break
         }
     }
@@ -154,7 +155,7 @@ struct JXLImageHeader {
         if space == 1, info.colorModel == .rgb { info.colorModel = .gray }
         guard !hasProfile else { return }
         func chromaticity(_ bits: inout JXLBits) {
-            for _ in 0..<2 { _ = bits.u32((0, 19), (524_288, 19), (1_048_576, 20), (2_097_152, 21)) }
+            for _ in 0..<2 { _ = bits.u32(a: (0, 19), b: (524_288, 19), c: (1_048_576, 20), d: (2_097_152, 21)) }
         }
         if space != 2 {
             whitePoint = bits.enumeration()
@@ -235,7 +236,7 @@ struct JXLFrameHeader {
         if isModular { groupSizeShift = bits.bits(2) } else if image.isXYB { bits.skip(6) }
         if kind != .referenceOnly { try readPasses(&bits) }
         var level = 0
-        if kind == .lowFrequency { level = bits.u32((1, 0), (2, 0), (3, 0), (4, 0)) }
+        if kind == .lowFrequency { level = bits.u32(a: (1, 0), b: (2, 0), c: (3, 0), d: (4, 0)) }
         let isPartial = kind != .lowFrequency && bits.bool() && readCrop(&bits)
         var savedAs = 0
         if kind == .regular || kind == .skipProgressive {
@@ -244,7 +245,7 @@ struct JXLFrameHeader {
                 _ = JXLFrameHeader.blending(&bits, extraChannels: image.extraChannels, isPartial: isPartial)
             }
             if let animation = image.animation {
-                duration = bits.u32((0, 0), (1, 0), (0, 8), (0, 32))
+                duration = bits.u32(a: (0, 0), b: (1, 0), c: (0, 8), d: (0, 32))
                 if animation.hasTimecodes { bits.skip(32) }
             }
             isLast = bits.bool()
@@ -278,16 +279,16 @@ struct JXLFrameHeader {
     }
 
     private mutating func readPasses(_ bits: inout JXLBits) throws(JXLFault) {
-        passCount = bits.u32((1, 0), (2, 0), (3, 0), (4, 3))
+        passCount = bits.u32(a: (1, 0), b: (2, 0), c: (3, 0), d: (4, 3))
         guard passCount > 1 else { return }
-        let steps = bits.u32((0, 0), (1, 0), (2, 0), (3, 1))
+        let steps = bits.u32(a: (0, 0), b: (1, 0), c: (2, 0), d: (3, 1))
         bits.skip(2 * (passCount - 1) + 2 * steps)
-        for _ in 0..<steps { _ = bits.u32((0, 0), (1, 0), (2, 0), (0, 3)) }
+        for _ in 0..<steps { _ = bits.u32(a: (0, 0), b: (1, 0), c: (2, 0), d: (0, 3)) }
     }
 
     /// Returns whether it leaves part of the image out.
     private mutating func readCrop(_ bits: inout JXLBits) -> Bool {
-        func number(_ bits: inout JXLBits) -> Int { bits.u32((0, 8), (256, 11), (2304, 14), (18_688, 30)) }
+        func number(_ bits: inout JXLBits) -> Int { bits.u32(a: (0, 8), b: (256, 11), c: (2304, 14), d: (18_688, 30)) }
         func signed(_ value: Int) -> Int { value & 1 == 1 ? -((value + 1) / 2) : value / 2 }
         hasCrop = true
         var (x, y) = (0, 0)
@@ -299,9 +300,9 @@ struct JXLFrameHeader {
     }
 
     private static func blending(_ bits: inout JXLBits, extraChannels: Int, isPartial: Bool) -> Int {
-        let mode = bits.u32((0, 0), (1, 0), (2, 0), (3, 2))
+        let mode = bits.u32(a: (0, 0), b: (1, 0), c: (2, 0), d: (3, 2))
         if extraChannels > 0 {
-            if mode == 2 || mode == 3 { _ = bits.u32((0, 0), (1, 0), (2, 0), (3, 3)) }
+            if mode == 2 || mode == 3 { _ = bits.u32(a: (0, 0), b: (1, 0), c: (2, 0), d: (3, 3)) }
             if mode >= 2 { bits.skip(1) }
         } else if mode == 4 {
             bits.skip(1)

@@ -27,13 +27,13 @@ package struct JXLLowFrequencyDecoder: ImageDecoding {
         let source = ByteSource(source, polling: request.cancellation)
         let codestream = try JXLCodestream(ByteReader(source))
         let start = try JXLFrameStart(codestream)
-        try check(start, request, source.name)
+        try check(start, request: request, name: source.name)
         // Behind the sections needed there is more in any complete file.
         let end = start.sections &+ start.contents.total
         let isPartial = end > codestream.count
         if isPartial, !request.options.allowsPartial { throw .truncated(input: source.name) }
         var planes = JXLLowFrequencyPlanes(start.frame)
-        try read(&planes, start, codestream, request, source.name)
+        try read(&planes, start: start, codestream: codestream, request: request, name: source.name)
         let (width, height) = (start.frame.width, start.frame.height)
         if start.frame.isYCbCr {
             return DecodedImage(
@@ -46,7 +46,7 @@ package struct JXLLowFrequencyDecoder: ImageDecoding {
     }
 
     /// Whether the first frame is the whole image, in a variety that is read here.
-    private func check(_ start: JXLFrameStart, _ request: DecodeRequest, _ name: String) throws(ImageError) {
+    private func check(_ start: JXLFrameStart, request: DecodeRequest, name: String) throws(ImageError) {
         let (image, frame) = (start.image, start.frame)
         let special = JXLFrameHeader.Flag.patches | JXLFrameHeader.Flag.splines
             | JXLFrameHeader.Flag.usesLowFrequencyFrame
@@ -68,8 +68,8 @@ package struct JXLLowFrequencyDecoder: ImageDecoding {
     }
 
     private func read(
-        _ planes: inout JXLLowFrequencyPlanes, _ start: JXLFrameStart, _ codestream: JXLCodestream,
-        _ request: DecodeRequest, _ name: String
+        _ planes: inout JXLLowFrequencyPlanes, start: JXLFrameStart, codestream: JXLCodestream,
+        request: DecodeRequest, name: String
     ) throws(ImageError) {
         let contents = start.contents
         func section<R>(
@@ -110,14 +110,14 @@ private struct JXLLowFrequencyGlobals {
         if frame.flags & JXLFrameHeader.Flag.noise != 0 { bits.skip(80) }
         var quantizers: [Float] = [1 / 4096, 1 / 512, 1 / 256]
         if !bits.bool() { for c in 0..<3 { quantizers[c] = try bits.f16() / 128 } }
-        let scale = bits.u32((1, 11), (2049, 11), (4097, 12), (8193, 16))
-        let quantizer = bits.u32((16, 0), (1, 5), (1, 8), (1, 16))
+        let scale = bits.u32(a: (1, 11), b: (2049, 11), c: (4097, 12), d: (8193, 16))
+        let quantizer = bits.u32(a: (16, 0), b: (1, 5), c: (1, 8), d: (1, 16))
         steps = quantizers.map { $0 * 65_536 / Float(scale) / Float(quantizer) }
         guard steps.allSatisfy({ $0 > 0 && $0.isFinite }) else { throw .corrupt("quantizer") }
         try JXLLowFrequencyGlobals.skipBlockContexts(&bits)
         correlation = (0, 1)
         if !bits.bool() {
-            let factor = Float(bits.u32((84, 0), (256, 0), (2, 8), (258, 16)))
+            let factor = Float(bits.u32(a: (84, 0), b: (256, 0), c: (2, 8), d: (258, 16)))
             let (x, b) = (try bits.f16(), try bits.f16())
             correlation = (x + Float(bits.bits(8) - 128) / factor, b + Float(bits.bits(8) - 128) / factor)
         }
@@ -133,11 +133,11 @@ private struct JXLLowFrequencyGlobals {
         var contexts = 39
         for _ in 0..<3 {
             let count = bits.bits(4)
-            for _ in 0..<count { _ = bits.u32((0, 4), (16, 8), (272, 16), (65_808, 32)) }
+            for _ in 0..<count { _ = bits.u32(a: (0, 4), b: (16, 8), c: (272, 16), d: (65_808, 32)) }
             contexts *= count + 1
         }
         let count = bits.bits(4)
-        for _ in 0..<count { _ = bits.u32((0, 2), (4, 3), (12, 5), (44, 8)) }
+        for _ in 0..<count { _ = bits.u32(a: (0, 2), b: (4, 3), c: (12, 5), d: (44, 8)) }
         contexts *= count + 1
         guard contexts <= 39 * 64 else { throw .corrupt("block contexts") }
         _ = try JXLEntropyCode.clusters(&bits, contexts: contexts)

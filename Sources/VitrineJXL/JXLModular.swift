@@ -33,7 +33,9 @@ struct JXLModularStream {
         self.stream = stream
         let usesGlobal = bits.bool()
         weights = JXLWeightedPredictor.Parameters(&bits)
-        guard bits.u32((0, 0), (1, 0), (2, 4), (18, 8)) == 0 else { throw .unsupported("transformed channels") }
+        guard bits.u32(a: (0, 0), b: (1, 0), c: (2, 4), d: (18, 8)) == 0 else {
+            throw .unsupported("transformed channels")
+        }
         if usesGlobal {
             guard let global else { throw .corrupt("no tree") }
             (tree, code) = global
@@ -63,7 +65,9 @@ struct JXLModularStream {
             Result { () throws(JXLFault) in
                 for y in 0..<channel.height {
                     maximumSteps &+= channel.width &* JXLModularStream.stepsPerSample
-                    try row(&bits, channel, y, nodes.baseAddress!, usesWeighted, &weighted, previous)
+                    try row(
+                        &bits, channel: channel, y: y, nodes: nodes.baseAddress!, usesWeighted: usesWeighted,
+                        weighted: &weighted, previous: previous)
                     try bits.check()
                     guard steps <= maximumSteps else { throw .unsupported("a tree of too many levels") }
                 }
@@ -73,8 +77,8 @@ struct JXLModularStream {
     }
 
     private mutating func row(
-        _ bits: inout JXLBits, _ channel: Channel, _ y: Int, _ nodes: UnsafePointer<JXLModularTree.Node>,
-        _ usesWeighted: Bool, _ weighted: inout JXLWeightedPredictor, _ previous: [Channel]
+        _ bits: inout JXLBits, channel: Channel, y: Int, nodes: UnsafePointer<JXLModularTree.Node>,
+        usesWeighted: Bool, weighted: inout JXLWeightedPredictor, previous: [Channel]
     ) throws(JXLFault) {
         let row = channel.samples + y * channel.stride
         let above = y > 0 ? row - channel.stride : row
@@ -91,7 +95,7 @@ struct JXLModularStream {
             around.ww = x > 1 ? Int(row[x &- 2]) : around.w
             around.nee = x &+ 2 < width && y > 0 ? Int(above[x &+ 2]) : around.ne
             let byWeights = usesWeighted
-                ? weighted.predict(x, y, around.n, around.w, around.ne, around.nw, around.nn) : 0
+                ? weighted.predict(x, y, n: around.n, w: around.w, ne: around.ne, nw: around.nw, nn: around.nn) : 0
             let gradient = around.w &+ around.n &- around.nw
 
             var node = nodes[0]
@@ -104,7 +108,7 @@ struct JXLModularStream {
                 case 8: value = x > 0 ? around.w &- lastGradient : around.w
                 case 9: value = gradient
                 case 15: value = weighted.largestError
-                case 16...: value = JXLModularStream.property(node.property &- 16, x, y, previous)
+                case 16...: value = JXLModularStream.property(node.property &- 16, x: x, y: y, previous: previous)
                 default: value = around.property(node.property)
                 }
                 node = nodes[value > node.split ? node.child : node.child &+ 1]
@@ -114,12 +118,12 @@ struct JXLModularStream {
             let residual = JXLModularTree.signed(try reader.plain(&bits, node.child))
             let value = Int32(truncatingIfNeeded: residual &* node.multiplier &+ node.offset &+ guess)
             row[x] = value
-            if usesWeighted { weighted.update(x, y, Int(value)) }
+            if usesWeighted { weighted.update(x, y, value: Int(value)) }
         }
     }
 
     /// The samples of earlier channels at the same place: four properties each.
-    private static func property(_ index: Int, _ x: Int, _ y: Int, _ previous: [Channel]) -> Int {
+    private static func property(_ index: Int, x: Int, y: Int, previous: [Channel]) -> Int {
         guard index / 4 < previous.count else { return 0 }
         let channel = previous[index / 4]
         let row = channel.samples + y * channel.stride
@@ -130,7 +134,7 @@ struct JXLModularStream {
         let w = x > 0 ? Int(row[x - 1]) : 0
         let n = y > 0 ? Int(above[x]) : w
         let nw = x > 0 && y > 0 ? Int(above[x - 1]) : w
-        let difference = value &- JXLNeighbours.clampedGradient(n, w, nw)
+        let difference = value &- JXLNeighbours.clampedGradient(n: n, w: w, nw: nw)
         return index & 3 == 2 ? Int(bitPattern: difference.magnitude) : difference
     }
 }
@@ -260,7 +264,7 @@ private struct JXLNeighbours {
         case 2: n
         case 3: (w &+ n) / 2
         case 4: (n &- nw).magnitude < (w &- nw).magnitude ? w : n
-        case 5: JXLNeighbours.clampedGradient(n, w, nw)
+        case 5: JXLNeighbours.clampedGradient(n: n, w: w, nw: nw)
         case 7: ne
         case 8: nw
         case 9: ww
@@ -281,7 +285,7 @@ private struct JXLNeighbours {
     }
 
     @inline(__always)
-    static func clampedGradient(_ n: Int, _ w: Int, _ nw: Int) -> Int {
+    static func clampedGradient(n: Int, w: Int, nw: Int) -> Int {
         let (low, high) = (min(n, w), max(n, w))
         return nw < low ? high : nw > high ? low : n &+ w &- nw
     }
@@ -345,7 +349,7 @@ private struct JXLWeightedPredictor {
     }
 
     @inline(__always)
-    mutating func predict(_ x: Int, _ y: Int, _ n: Int, _ w: Int, _ ne: Int, _ nw: Int, _ nn: Int) -> Int {
+    mutating func predict(_ x: Int, _ y: Int, n: Int, w: Int, ne: Int, nw: Int, nn: Int) -> Int {
         let current = y & 1 == 1 ? 0 : width &+ 2
         let atN = (y & 1 == 1 ? width &+ 2 : 0) &+ x
         let atNE = x < width &- 1 ? atN &+ 1 : atN
@@ -385,7 +389,7 @@ private struct JXLWeightedPredictor {
     }
 
     @inline(__always)
-    func update(_ x: Int, _ y: Int, _ value: Int) {
+    func update(_ x: Int, _ y: Int, value: Int) {
         let current = (y & 1 == 1 ? 0 : width &+ 2) &+ x
         let previous = (y & 1 == 1 ? width &+ 2 : 0) &+ x
         let value = value &<< 3

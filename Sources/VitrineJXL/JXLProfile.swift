@@ -116,18 +116,18 @@ struct JXLProfile {
                 size = value
             }
             guard start <= Int(UInt32.max), size <= Int(UInt32.max) else { return false }
-            appendTag(tag, start, size)
-            if code == 2 { for name in ["gTRC", "bTRC"] { appendTag(Array(name.utf8), start, size) } }
+            appendTag(tag, start: start, size: size)
+            if code == 2 { for name in ["gTRC", "bTRC"] { appendTag(Array(name.utf8), start: start, size: size) } }
             if code == 3 {
-                appendTag(Array("gXYZ".utf8), start + size, size)
-                appendTag(Array("bXYZ".utf8), start + 2 * size, size)
+                appendTag(Array("gXYZ".utf8), start: start + size, size: size)
+                appendTag(Array("bXYZ".utf8), start: start + 2 * size, size: size)
             }
             guard bytes.count <= JXLProfileStream.maximumBytes else { return false }
         }
         return true
     }
 
-    private mutating func appendTag(_ tag: [UInt8], _ start: Int, _ size: Int) {
+    private mutating func appendTag(_ tag: [UInt8], start: Int, size: Int) {
         bytes += tag
         append(start)
         append(size)

@@ -87,8 +87,8 @@ struct ModelReader<Context: MacroExpansionContext> {
     }
 
     private init?(
-        _ declaration: some DeclGroupSyntax, _ attribute: AttributeSyntax, inherits: Bool,
-        _ complaints: Complaints<Context>
+        _ declaration: some DeclGroupSyntax, attribute: AttributeSyntax, inherits: Bool,
+        complaints: Complaints<Context>
     ) {
         let kind: Model.Kind
         let name: TokenSyntax
@@ -179,7 +179,7 @@ struct ModelReader<Context: MacroExpansionContext> {
         for (binding, type) in bindings.reversed() where !binding.isComputed { read(binding, type, variable) }
     }
 
-    private mutating func read(_ binding: PatternBindingSyntax, _ type: TypeSyntax?, _ variable: VariableDeclSyntax) {
+    private mutating func read(_ binding: PatternBindingSyntax, type: TypeSyntax?, variable: VariableDeclSyntax) {
         guard let identifier = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier else {
             complaints.report(
                 Complaint("@Persistable does not support tuple patterns: declare the properties separately", "tuple"),

@@ -8,7 +8,7 @@ struct PNGAnimation {
     private let request: DecodeRequest
     private let name: String
 
-    init(_ source: ByteSource, _ file: PNGFile, _ request: DecodeRequest) {
+    init(_ source: ByteSource, file: PNGFile, request: DecodeRequest) {
         self.source = source
         self.file = file
         self.request = request
@@ -99,7 +99,8 @@ struct PNGAnimation {
         }
         let factor = PNGDecoder.factor(PNGDecoder.reduction(header, request))
         let plane = try canvas.plane(factor: factor, request.cancellation, name)
-        var image = PNGDecoder.image(plane, file, request, isPremultiplied: factor > 1, isPartial: isPartial)
+        var image = PNGDecoder.image(
+            plane, file: file, request: request, isPremultiplied: factor > 1, isPartial: isPartial)
         image.filledHeight = filledHeight
         return image
     }
@@ -122,13 +123,13 @@ final class PNGFrames: FrameDecoding {
     private var filledHeight = 1.0
 
     /// - Throws: ``ImageError/unsupported(input:reason:)`` for a file without an animation.
-    init(_ source: ByteSource, _ file: PNGFile, _ request: DecodeRequest) throws(ImageError) {
+    init(_ source: ByteSource, file: PNGFile, request: DecodeRequest) throws(ImageError) {
         self.source = source
         self.file = file
         self.request = request
         var all = request
         all.options.page = max(0, min(request.info.frameCount, request.limits.maximumFrames) - 1)
-        frames = file.frameCount == nil ? [] : try PNGAnimation(source, file, all).checkedFrames()
+        frames = file.frameCount == nil ? [] : try PNGAnimation(source, file: file, request: all).checkedFrames()
         guard !frames.isEmpty else { throw .unsupported(input: source.name, reason: "it has no frames") }
         canvas = PNGCanvas(width: file.header.width, height: file.header.height)
     }
@@ -161,7 +162,8 @@ final class PNGFrames: FrameDecoding {
         let factor = PNGDecoder.factor(PNGDecoder.reduction(file.header, request))
         var plane = try canvas.plane(factor: factor, cancellation, source.name)
         if factor == 1 { plane = plane.copied() }
-        var image = PNGDecoder.image(plane, file, request, isPremultiplied: factor > 1, isPartial: isPartial)
+        var image = PNGDecoder.image(
+            plane, file: file, request: request, isPremultiplied: factor > 1, isPartial: isPartial)
         image.filledHeight = filledHeight
         return image
     }
@@ -247,14 +249,14 @@ private struct PNGCanvas {
                 rebasing: plane.storage.bytes[start..<(start + plane.width * plane.channels)])
             let to = row(frame, y)
             for x in 0..<min(frame.width, plane.width) {
-                let pixel = Self.pixel(from, x &* plane.channels, plane.channels)
-                Self.draw(pixel, to, x &* 4, blends: frame.blends)
+                let pixel = Self.pixel(from, at: x &* plane.channels, channels: plane.channels)
+                Self.draw(pixel, row: to, at: x &* 4, blends: frame.blends)
             }
         }
     }
 
     @inline(__always)
-    private static func pixel(_ row: UnsafeRawBufferPointer, _ at: Int, _ channels: Int) -> SIMD4<UInt8> {
+    private static func pixel(_ row: UnsafeRawBufferPointer, at: Int, channels: Int) -> SIMD4<UInt8> {
         switch channels {
         case 1: SIMD4(row[at], row[at], row[at], 255)
         case 2: SIMD4(row[at], row[at], row[at], row[at &+ 1])
@@ -265,7 +267,7 @@ private struct PNGCanvas {
 
     /// Composition with straight alpha: a = s + d · (1 − s), each colour weighted by its share of a.
     @inline(__always)
-    private static func draw(_ pixel: SIMD4<UInt8>, _ row: UnsafeMutableRawBufferPointer, _ at: Int, blends: Bool) {
+    private static func draw(_ pixel: SIMD4<UInt8>, row: UnsafeMutableRawBufferPointer, at: Int, blends: Bool) {
         if !blends || pixel[3] == 255 {
             for c in 0..<4 { row[at &+ c] = pixel[c] }
             return

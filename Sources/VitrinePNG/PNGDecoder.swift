@@ -29,23 +29,23 @@ package struct PNGDecoder: ImageDecoding {
             throw .invalidRequest(reason: "page \(request.options.page) does not exist")
         }
         let file = try PNGFile(source, cancellation: request.cancellation, isLenient: request.options.allowsPartial)
-        try Self.check(file, request, source)
+        try Self.check(file, request: request, source: source)
         let isStill = file.frameCount == nil || (request.options.page == 0 && file.firstFrame != nil)
-        if !isStill, let image = try PNGAnimation(source, file, request).decode() { return image }
+        if !isStill, let image = try PNGAnimation(source, file: file, request: request).decode() { return image }
         guard request.options.page == 0 else {
             throw .invalidRequest(reason: "page \(request.options.page) does not exist")
         }
-        return try still(file, source, request)
+        return try still(file, source: source, request: request)
     }
 
     package func frames(of source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> any FrameDecoding {
         let file = try PNGFile(source, cancellation: request.cancellation, isLenient: request.options.allowsPartial)
-        try Self.check(file, request, source)
-        return try PNGFrames(source, file, request)
+        try Self.check(file, request: request, source: source)
+        return try PNGFrames(source, file: file, request: request)
     }
 
     private func still(
-        _ file: PNGFile, _ source: ByteSource, _ request: DecodeRequest
+        _ file: PNGFile, source: ByteSource, request: DecodeRequest
     ) throws(ImageError) -> DecodedImage {
         var decoder = PNGImageDecoder(
             source: source, file: file, allowsPartial: request.options.allowsPartial, cancellation: request.cancellation
@@ -68,7 +68,7 @@ package struct PNGDecoder: ImageDecoding {
             file.data, width: header.width, height: header.height, factor: factor,
             passes: PNGInterlacing.passCount(reduction: reduction, header: header), rows: rows)
         var image = Self.image(
-            result.plane, file, request, isPremultiplied: factor > 1, isPartial: result.isPartial)
+            result.plane, file: file, request: request, isPremultiplied: factor > 1, isPartial: result.isPartial)
         if decoder.colors != nil { image.colorProfile = nil }
         image.filledHeight = result.filledHeight
         if rows.count < header.height {
@@ -91,7 +91,7 @@ package struct PNGDecoder: ImageDecoding {
 
     /// The plane as the request wants it, with gamma corrected.
     static func image(
-        _ plane: PixelPlane, _ file: PNGFile, _ request: DecodeRequest, isPremultiplied: Bool, isPartial: Bool
+        _ plane: PixelPlane, file: PNGFile, request: DecodeRequest, isPremultiplied: Bool, isPartial: Bool
     ) -> DecodedImage {
         let profile = request.info.samplesProfile
         if profile == nil, !file.hasColorSpace, let gamma = file.gamma, let table = PNGGamma.table(gamma) {
@@ -104,19 +104,21 @@ package struct PNGDecoder: ImageDecoding {
             isPartial: isPartial, samplesAreMeans: plane.width < file.header.width)
     }
 
-    private static func check(_ file: PNGFile, _ request: DecodeRequest, _ source: ByteSource) throws(ImageError) {
+    private static func check(_ file: PNGFile, request: DecodeRequest, source: ByteSource) throws(ImageError) {
         let size = PixelSize(width: file.header.width, height: file.header.height)
         let limits = request.limits
-        func check(_ limit: ImageLimits.Kind, _ actual: Int, _ allowed: Int) throws(ImageError) {
+        func check(_ limit: ImageLimits.Kind, actual: Int, allowed: Int) throws(ImageError) {
             guard actual <= allowed else {
                 throw .limitExceeded(input: source.name, limit: limit, actual: actual, allowed: allowed)
             }
         }
-        try check(.side, size.longestSide, limits.maximumSide)
-        try check(.pixels, size.pixelCount, limits.maximumPixels)
-        if file.header.isInterlaced { try check(.pixels, size.pixelCount, limits.maximumInterlacedPixels) }
-        try check(.memory, file.header.rowBytes(width: size.width), maximumRowBytes)
-        try check(.memory, size.pixelCount, maximumResultBytes / 4)
+        try check(.side, actual: size.longestSide, allowed: limits.maximumSide)
+        try check(.pixels, actual: size.pixelCount, allowed: limits.maximumPixels)
+        if file.header.isInterlaced {
+            try check(.pixels, actual: size.pixelCount, allowed: limits.maximumInterlacedPixels)
+        }
+        try check(.memory, actual: file.header.rowBytes(width: size.width), allowed: maximumRowBytes)
+        try check(.memory, actual: size.pixelCount, allowed: maximumResultBytes / 4)
     }
 }
 
@@ -163,12 +165,14 @@ struct PNGImageDecoder {
         if factor > 1 {
             var box = PNGBlockMeans(
                 width: width, height: rows.count, channels: channels, factor: factor, isScattered: isScattered)
-            let (progress, isPartial) = try run(&reader, &sampler, &box, width, height, passes, rows)
+            let (progress, isPartial) = try run(
+                &reader, sampler: &sampler, sink: &box, width: width, height: height, passes: passes, wanted: rows)
             let filled = isPartial ? filledHeight(progress, rows) : 1
             return Result(plane: box.finish(), isPartial: isPartial, filledHeight: filled)
         }
         var plane = FullPlane(width: width, height: rows.count, channels: channels, isScattered: isScattered)
-        let (progress, isPartial) = try run(&reader, &sampler, &plane, width, height, 7, rows)
+        let (progress, isPartial) = try run(
+            &reader, sampler: &sampler, sink: &plane, width: width, height: height, passes: 7, wanted: rows)
         if isPartial && isScattered { PNGInterlacing.fill(&plane, pass: progress.pass, row: progress.row) }
         let filled = isPartial ? filledHeight(progress, rows) : 1
         return Result(plane: plane.finish(), isPartial: isPartial, filledHeight: filled)
@@ -184,16 +188,20 @@ struct PNGImageDecoder {
     }
 
     private func run<Sink: PNGRowSink & ~Copyable>(
-        _ reader: inout PNGRowReader, _ sampler: inout PNGSampler, _ sink: inout Sink, _ width: Int, _ height: Int,
-        _ passes: Int, _ wanted: Range<Int>
+        _ reader: inout PNGRowReader, sampler: inout PNGSampler, sink: inout Sink, width: Int, height: Int,
+        passes: Int, wanted: Range<Int>
     ) throws(ImageError) -> (Progress, isPartial: Bool) {
         var progress = Progress()
         let failure: InflateError
         do throws(InflateError) {
             if file.header.isInterlaced {
-                try passRows(&reader, &sampler, &sink, width, height, passes, &progress)
+                try passRows(
+                    &reader, sampler: &sampler, sink: &sink, width: width, height: height, passes: passes,
+                    progress: &progress)
             } else {
-                try rows(&reader, &sampler, &sink, width, height, wanted, &progress)
+                try rows(
+                    &reader, sampler: &sampler, sink: &sink, width: width, height: height, wanted: wanted,
+                    progress: &progress)
             }
             return (progress, false)
         } catch {
@@ -215,8 +223,8 @@ struct PNGImageDecoder {
     }
 
     private func rows<Sink: PNGRowSink & ~Copyable>(
-        _ reader: inout PNGRowReader, _ sampler: inout PNGSampler, _ sink: inout Sink, _ width: Int, _ height: Int,
-        _ wanted: Range<Int>, _ progress: inout Progress
+        _ reader: inout PNGRowReader, sampler: inout PNGSampler, sink: inout Sink, width: Int, height: Int,
+        wanted: Range<Int>, progress: inout Progress
     ) throws(InflateError) {
         reader.begin(width: width)
         for y in 0..<wanted.upperBound {
@@ -230,8 +238,8 @@ struct PNGImageDecoder {
     }
 
     private func passRows<Sink: PNGRowSink & ~Copyable>(
-        _ reader: inout PNGRowReader, _ sampler: inout PNGSampler, _ sink: inout Sink, _ width: Int, _ height: Int,
-        _ passes: Int, _ progress: inout Progress
+        _ reader: inout PNGRowReader, sampler: inout PNGSampler, sink: inout Sink, width: Int, height: Int,
+        passes: Int, progress: inout Progress
     ) throws(InflateError) {
         for index in 0..<min(passes, 7) {
             progress = Progress(pass: index, row: 0)

@@ -58,7 +58,7 @@ package struct PNGEncoder: ImageEncoding {
                 result.append(0)
                 result += row
             } else {
-                let best = (0..<5).map { filter($0, row, above, pixels.channels) }
+                let best = (0..<5).map { filter($0, row: row, above: above, distance: pixels.channels) }
                     .enumerated().min { cost($0.element) < cost($1.element) }
                 result.append(UInt8(best?.offset ?? 0))
                 result += best?.element ?? row
@@ -71,7 +71,7 @@ package struct PNGEncoder: ImageEncoding {
     /// The sum of the bytes' distances from zero.
     private static func cost(_ row: [UInt8]) -> Int { row.reduce(0) { $0 + Int(min($1, 0 &- $1)) } }
 
-    private static func filter(_ type: Int, _ row: [UInt8], _ above: [UInt8], _ distance: Int) -> [UInt8] {
+    private static func filter(_ type: Int, row: [UInt8], above: [UInt8], distance: Int) -> [UInt8] {
         guard type > 0 else { return row }
         return row.indices.map { i in
             let a = i >= distance ? Int(row[i - distance]) : 0
@@ -82,14 +82,14 @@ package struct PNGEncoder: ImageEncoding {
                 case 1: a
                 case 2: b
                 case 3: (a + b) / 2
-                default: paeth(a, b, c)
+                default: paeth(a: a, b: b, c: c)
                 }
             return row[i] &- UInt8(truncatingIfNeeded: prediction)
         }
     }
 
     /// The predictor of the specification (§9.4).
-    private static func paeth(_ a: Int, _ b: Int, _ c: Int) -> Int {
+    private static func paeth(a: Int, b: Int, c: Int) -> Int {
         let (pa, pb, pc) = (abs(b - c), abs(a - c), abs(a + b - 2 * c))
         return pa <= pb && pa <= pc ? a : pb <= pc ? b : c
     }

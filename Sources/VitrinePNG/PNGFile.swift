@@ -44,7 +44,9 @@ struct PNGFile {
         guard first.type == PNGChunk.Kind.header, first.count == PNGHeader.byteCount else {
             throw .corrupt(input: name, reason: "no header chunk")
         }
-        guard let bytes = try Self.critical(first, reader, source, isLenient), let header = PNGHeader(bytes) else {
+        guard let bytes = try Self.critical(first, reader: reader, source: source, isLenient: isLenient),
+            let header = PNGHeader(bytes)
+        else {
             throw .corrupt(input: name, reason: "bad header")
         }
         self.header = header
@@ -55,7 +57,7 @@ struct PNGFile {
                 data = chunk
                 break
             }
-            try read(chunk, reader, source, isLenient)
+            try read(chunk, reader: reader, source: source, isLenient: isLenient)
         }
         guard header.colorType != .palette || !palette.isEmpty else {
             throw .corrupt(input: name, reason: "no palette")
@@ -63,14 +65,14 @@ struct PNGFile {
     }
 
     private mutating func read(
-        _ chunk: PNGChunk, _ reader: PNGChunkReader, _ source: ByteSource, _ isLenient: Bool
+        _ chunk: PNGChunk, reader: PNGChunkReader, source: ByteSource, isLenient: Bool
     ) throws(ImageError) {
         switch chunk.type {
         case PNGChunk.Kind.palette:
             guard chunk.count % 3 == 0, (3...768).contains(chunk.count), palette.isEmpty else {
                 throw .corrupt(input: source.name, reason: "bad palette")
             }
-            palette = try Self.critical(chunk, reader, source, isLenient) ?? []
+            palette = try Self.critical(chunk, reader: reader, source: source, isLenient: isLenient) ?? []
         case PNGChunk.Kind.transparency:
             if chunk.count <= 256 { transparency = (try? reader.payload(chunk)) ?? [] }
         case PNGChunk.Kind.gamma:
@@ -107,7 +109,7 @@ struct PNGFile {
 
     /// The payload of a chunk that must be right; a lenient reader takes it as it is.
     private static func critical(
-        _ chunk: PNGChunk, _ reader: PNGChunkReader, _ source: ByteSource, _ isLenient: Bool
+        _ chunk: PNGChunk, reader: PNGChunkReader, source: ByteSource, isLenient: Bool
     ) throws(ImageError) -> [UInt8]? {
         do throws(ImageError) {
             return try reader.payload(chunk)

@@ -36,9 +36,9 @@ package enum PNGHeaderReader: HeaderReading {
             case "tRNS": header.info.hasAlpha = true
             case "iCCP":
                 // Of several, which break the rules, the first counts.
-                if !seenProfile { takeProfile(reader, data, limits, &header) }
+                if !seenProfile { takeProfile(reader, data: data, limits: limits, header: &header) }
                 seenProfile = true
-            case "cICP": if !seenPixels { takeCodePoints(reader, data, &header) }
+            case "cICP": if !seenPixels { takeCodePoints(reader, data: data, header: &header) }
             case "cLLI":
                 guard data.count >= 8, let maximum = try? reader.u32(at: data.lowerBound),
                     let average = try? reader.u32(at: data.lowerBound &+ 4), maximum > 0, average > 0
@@ -103,7 +103,7 @@ package enum PNGHeaderReader: HeaderReading {
 
     /// iCCP: a name of up to 79 bytes, a zero, a method, a zlib stream.
     private static func takeProfile(
-        _ reader: ByteReader, _ data: Range<Int>, _ limits: ImageLimits, _ header: inout ImageHeader
+        _ reader: ByteReader, data: Range<Int>, limits: ImageLimits, header: inout ImageHeader
     ) {
         guard data.count <= limits.maximumProfileBytes, let bytes = try? reader.bytes(data),
             let zero = bytes.prefix(80).firstIndex(of: 0), zero + 2 < bytes.count
@@ -113,7 +113,7 @@ package enum PNGHeaderReader: HeaderReading {
     }
 
     /// cICP goes before iCCP (§4.3). Its matrix is that of red, green and blue: anything else is a mistake.
-    private static func takeCodePoints(_ reader: ByteReader, _ data: Range<Int>, _ header: inout ImageHeader) {
+    private static func takeCodePoints(_ reader: ByteReader, data: Range<Int>, header: inout ImageHeader) {
         guard data.count == 4, let bytes = try? reader.bytes(data), bytes[2] == 0, bytes[3] <= 1 else { return }
         var colors = CodedColors(primaries: Int(bytes[0]), transfer: Int(bytes[1]))
         colors.precedesProfile = true

@@ -178,10 +178,11 @@ enum Premultiplication {
     static func apply(
         _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, width: Int, channels: Int
     ) -> Bool {
-        channels == 4 ? applyRGBA(source, target, width) : applyGray(source, target, width)
+        channels == 4
+            ? applyRGBA(source, target: target, width: width) : applyGray(source, target: target, width: width)
     }
 
-    private static func applyGray(_ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, _ width: Int) -> Bool {
+    private static func applyGray(_ source: UnsafeRawPointer, target: UnsafeMutableRawPointer, width: Int) -> Bool {
         let from = source.assumingMemoryBound(to: UInt8.self)
         let to = target.assumingMemoryBound(to: UInt8.self)
         for x in 0..<width {
@@ -192,7 +193,7 @@ enum Premultiplication {
         return true
     }
 
-    private static func applyRGBA(_ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, _ width: Int) -> Bool {
+    private static func applyRGBA(_ source: UnsafeRawPointer, target: UnsafeMutableRawPointer, width: Int) -> Bool {
         var all = SIMD4<UInt32>(repeating: .max)
         var x = 0
         while x &+ 4 <= width {

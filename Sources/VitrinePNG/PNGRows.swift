@@ -40,7 +40,7 @@ struct PNGRowReader: ~Copyable {
         let target = row
         guard
             PNGFilter.undo(
-                filtered.load(as: UInt8.self), filtered + 1, target, above, count: rowBytes,
+                filtered.load(as: UInt8.self), source: filtered + 1, target: target, above: above, count: rowBytes,
                 distance: header.filterDistance)
         else { throw .invalid("unknown row filter") }
         row = above
@@ -103,22 +103,22 @@ enum PNGFilter {
     ///   - distance: Bytes from one pixel to the next: 1, 2, 3, 4, 6 or 8.
     /// - Returns: False if there is no such filter.
     static func undo(
-        _ type: UInt8, _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, _ above: UnsafeRawPointer,
+        _ type: UInt8, source: UnsafeRawPointer, target: UnsafeMutableRawPointer, above: UnsafeRawPointer,
         count: Int, distance: Int
     ) -> Bool {
         switch type {
         case 0:
             target.copyMemory(from: source, byteCount: count)
         case 2:
-            up(source, target, above, count)
+            up(source, target: target, above: above, count: count)
         case 1, 3, 4:
             switch distance {
-            case 1: chained(type, source, target, above, count, 1)
-            case 2: chained(type, source, target, above, count, 2)
-            case 3: chained(type, source, target, above, count, 3)
-            case 4: chained(type, source, target, above, count, 4)
-            case 6: chained(type, source, target, above, count, 6)
-            default: chained(type, source, target, above, count, 8)
+            case 1: chained(type, source: source, target: target, above: above, count: count, distance: 1)
+            case 2: chained(type, source: source, target: target, above: above, count: count, distance: 2)
+            case 3: chained(type, source: source, target: target, above: above, count: count, distance: 3)
+            case 4: chained(type, source: source, target: target, above: above, count: count, distance: 4)
+            case 6: chained(type, source: source, target: target, above: above, count: count, distance: 6)
+            default: chained(type, source: source, target: target, above: above, count: count, distance: 8)
             }
         default:
             return false
@@ -128,18 +128,18 @@ enum PNGFilter {
 
     @inline(__always)
     private static func chained(
-        _ type: UInt8, _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, _ above: UnsafeRawPointer,
-        _ count: Int, _ distance: Int
+        _ type: UInt8, source: UnsafeRawPointer, target: UnsafeMutableRawPointer, above: UnsafeRawPointer,
+        count: Int, distance: Int
     ) {
         switch type {
-        case 1: sub(source, target, count, distance)
-        case 3: average(source, target, above, count, distance)
-        default: paeth(source, target, above, count, distance)
+        case 1: sub(source, target: target, count: count, distance: distance)
+        case 3: average(source, target: target, above: above, count: count, distance: distance)
+        default: paeth(source, target: target, above: above, count: count, distance: distance)
         }
     }
 
     private static func up(
-        _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, _ above: UnsafeRawPointer, _ count: Int
+        _ source: UnsafeRawPointer, target: UnsafeMutableRawPointer, above: UnsafeRawPointer, count: Int
     ) {
         var i = 0
         while i < count {
@@ -152,7 +152,7 @@ enum PNGFilter {
 
     /// Stores the lanes of one pixel; for 3 and 6 bytes also bytes of the next one, which is written afterwards.
     @inline(__always)
-    private static func store(_ v: SIMD8<UInt8>, _ target: UnsafeMutableRawPointer, _ distance: Int) {
+    private static func store(v: SIMD8<UInt8>, target: UnsafeMutableRawPointer, distance: Int) {
         let word = unsafeBitCast(v, to: UInt64.self)
         switch distance {
         case 1: target.storeBytes(of: UInt8(truncatingIfNeeded: word), as: UInt8.self)
@@ -164,21 +164,21 @@ enum PNGFilter {
 
     @inline(__always)
     private static func sub(
-        _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, _ count: Int, _ distance: Int
+        _ source: UnsafeRawPointer, target: UnsafeMutableRawPointer, count: Int, distance: Int
     ) {
         var a = SIMD8<UInt8>.zero
         var i = 0
         while i < count {
             a &+= (source + i).loadUnaligned(as: SIMD8<UInt8>.self)
-            store(a, target + i, distance)
+            store(v: a, target: target + i, distance: distance)
             i &+= distance
         }
     }
 
     @inline(__always)
     private static func average(
-        _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, _ above: UnsafeRawPointer, _ count: Int,
-        _ distance: Int
+        _ source: UnsafeRawPointer, target: UnsafeMutableRawPointer, above: UnsafeRawPointer, count: Int,
+        distance: Int
     ) {
         var a = SIMD8<UInt16>.zero
         var i = 0
@@ -186,7 +186,7 @@ enum PNGFilter {
             let b = SIMD8<UInt16>(truncatingIfNeeded: (above + i).loadUnaligned(as: SIMD8<UInt8>.self))
             let x = SIMD8<UInt16>(truncatingIfNeeded: (source + i).loadUnaligned(as: SIMD8<UInt8>.self))
             a = (x &+ (a &+ b) &>> 1) & 255
-            store(SIMD8<UInt8>(truncatingIfNeeded: a), target + i, distance)
+            store(v: SIMD8<UInt8>(truncatingIfNeeded: a), target: target + i, distance: distance)
             i &+= distance
         }
     }
@@ -199,8 +199,8 @@ enum PNGFilter {
     /// a ≤ u / 2 and a ≤ u − b; the second is a ≥ u / 2 and a ≥ u − b. Both bounds are known before a is.
     @inline(__always)
     private static func paeth(
-        _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, _ above: UnsafeRawPointer, _ count: Int,
-        _ distance: Int
+        _ source: UnsafeRawPointer, target: UnsafeMutableRawPointer, above: UnsafeRawPointer, count: Int,
+        distance: Int
     ) {
         var a = SIMD8<Int16>.zero
         var c = SIMD8<Int16>.zero
@@ -217,7 +217,7 @@ enum PNGFilter {
                 | (c & ~(isSmaller | isGreater))
             a = addBytes(x, predicted)
             c = b
-            store(SIMD8<UInt8>(truncatingIfNeeded: a), target + i, distance)
+            store(v: SIMD8<UInt8>(truncatingIfNeeded: a), target: target + i, distance: distance)
             i &+= distance
         }
     }

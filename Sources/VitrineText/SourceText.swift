@@ -128,13 +128,13 @@ enum SourceText {
         }
         var isInBlock = false
         for line in lines {
-            append(line, comments, &isInBlock, to: &page)
+            append(line, comments: comments, isInBlock: &isInBlock, to: &page)
             page.append("\n")
         }
         return page
     }
 
-    private static func append(_ line: String, _ comments: Comments, _ isInBlock: inout Bool, to page: inout StyledText) {
+    private static func append(_ line: String, comments: Comments, isInBlock: inout Bool, to page: inout StyledText) {
         var rest = line[...]
         var plain = ""
         func flush() {

@@ -30,8 +30,8 @@ struct TextRenderer: DocumentRendering {
         }
         let status =
             switch parameters.kind {
-            case .font: try drawFont(source, size, pixels, request.limits)
-            case .text: try drawText(source, parameters.fileExtension, size, pixels)
+            case .font: try drawFont(source, size: size, pixels: pixels, limits: request.limits)
+            case .text: try drawText(source, fileExtension: parameters.fileExtension, size: size, pixels: pixels)
             }
         switch status {
         case CTEXT_OK: break
@@ -54,7 +54,7 @@ struct TextRenderer: DocumentRendering {
     ]
 
     private func drawFont(
-        _ source: ByteSource, _ size: PixelSize, _ pixels: UnsafeMutablePointer<UInt8>, _ limits: ImageLimits
+        _ source: ByteSource, size: PixelSize, pixels: UnsafeMutablePointer<UInt8>, limits: ImageLimits
     ) throws(ImageError) -> ctext_status {
         let allowed = min(Self.maximumFontBytes, limits.maximumInputBytes)
         guard source.count <= allowed else {
@@ -73,7 +73,7 @@ struct TextRenderer: DocumentRendering {
     // MARK: Texts
 
     private func drawText(
-        _ source: ByteSource, _ fileExtension: String, _ size: PixelSize, _ pixels: UnsafeMutablePointer<UInt8>
+        _ source: ByteSource, fileExtension: String, size: PixelSize, pixels: UnsafeMutablePointer<UInt8>
     ) throws(ImageError) -> ctext_status {
         let bytes = try source.bytes(at: 0, count: Self.maximumTextBytes)
         guard !bytes.isEmpty else { throw .empty(input: source.name) }

@@ -35,19 +35,22 @@ struct FrameReader {
         let luma = PixelSize(width: Int(frame.width), height: Int(frame.height))
         guard frame.plane_count > 1 else {
             return DecodedImage(
-                planes: [plane(frame.planes.0, frame.strides.0, luma, factors, fullScale)], model: .gray,
+                planes: [
+                    plane(frame.planes.0, stride: frame.strides.0, size: luma, factors: factors, scale: fullScale)
+                ], model: .gray,
                 samplesAreMeans: areMeans)
         }
         let chroma = PixelSize(width: Int(frame.chroma_width), height: Int(frame.chroma_height))
         // One sample a pixel of the target suffices: edges of colours are hardly visible.
         let coarser = (x: max(1, chroma.width / target.width), y: max(1, chroma.height / target.height))
         var planes = [
-            plane(frame.planes.0, frame.strides.0, luma, factors, lumaScale),
-            plane(frame.planes.1, frame.strides.1, chroma, coarser, chromaScale),
-            plane(frame.planes.2, frame.strides.2, chroma, coarser, chromaScale),
+            plane(frame.planes.0, stride: frame.strides.0, size: luma, factors: factors, scale: lumaScale),
+            plane(frame.planes.1, stride: frame.strides.1, size: chroma, factors: coarser, scale: chromaScale),
+            plane(frame.planes.2, stride: frame.strides.2, size: chroma, factors: coarser, scale: chromaScale),
         ]
         if frame.plane_count > 3 {
-            planes.append(plane(frame.planes.3, frame.strides.3, luma, factors, alphaScale))
+            planes.append(
+                plane(frame.planes.3, stride: frame.strides.3, size: luma, factors: factors, scale: alphaScale))
         }
         return DecodedImage(
             planes: planes, model: .yCbCr(matrix, fullRange: frame.full_range),
@@ -123,8 +126,8 @@ struct FrameReader {
     }
 
     private func plane(
-        _ bytes: UnsafePointer<UInt8>?, _ stride: Int32, _ size: PixelSize, _ factors: (x: Int, y: Int),
-        _ scale: BoxReducer.Scale
+        _ bytes: UnsafePointer<UInt8>?, stride: Int32, size: PixelSize, factors: (x: Int, y: Int),
+        scale: BoxReducer.Scale
     ) -> PixelPlane {
         var reducer = BoxReducer(
             width: size.width, height: size.height, factor: factors.x, verticalFactor: factors.y, scale: scale)

@@ -35,7 +35,7 @@ final class VideoRenderer: DocumentRendering {
         let video = try video(source, request.limits)
         defer { video.finish() }
         do throws(ImageError) {
-            return try Self.image(video, parameters, request.limits).samples
+            return try Self.image(video, parameters: parameters, limits: request.limits).samples
         } catch {
             // A malformed file may have left the decoder in any state.
             last = nil
@@ -66,7 +66,7 @@ final class VideoRenderer: DocumentRendering {
     }
 
     private static func image(
-        _ video: OpenVideo, _ parameters: VideoParameters, _ limits: ImageLimits
+        _ video: OpenVideo, parameters: VideoParameters, limits: ImageLimits
     ) throws(ImageError) -> Image {
         let taker = FrameTaker(video: video, rule: parameters.target.resizer(limits: limits))
         if parameters.prefersCover, video.hasCover, let cover = try? taker.cover() { return cover }

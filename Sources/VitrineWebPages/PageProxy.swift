@@ -257,7 +257,7 @@ package enum PageSocket {
             let mode = fcntl(socket, F_GETFL)
             _ = fcntl(socket, F_SETFL, mode | O_NONBLOCK)
             var code: Int32 = 0
-            if connectCall(socket, name, length) != 0 {
+            if connectCall(socket, name: name, length: length) != 0 {
                 code = errno
                 var item = pollfd(fd: socket, events: Int16(POLLOUT), revents: 0)
                 if code == EINPROGRESS {
@@ -315,7 +315,7 @@ package enum PageSocket {
     private static func open(_ family: Int32) -> Int32 { socket(family, flags, 0) }
 
     // Functions of their own, as the methods hide those of the system.
-    private static func connectCall(_ socket: Int32, _ name: UnsafePointer<sockaddr>, _ length: socklen_t) -> Int32 {
+    private static func connectCall(_ socket: Int32, name: UnsafePointer<sockaddr>, length: socklen_t) -> Int32 {
         #if canImport(Glibc)
         Glibc.connect(socket, name, length)
         #else

@@ -37,7 +37,7 @@ struct PageProxyConnection {
         }
         defer { shared.remove(server) }
         if head.isTunnel {
-            tunnel(head, rest, server, upstream)
+            tunnel(head, rest: rest, server: server, upstream: upstream)
         } else if rest.count <= head.bodySize, send(head.bytes(toProxy: upstream) + rest, to: server) {
             exchange(head.bodySize - rest.count, server)
         }
@@ -166,7 +166,7 @@ struct PageProxyConnection {
         }
     }
 
-    private func tunnel(_ head: ProxyRequestHead, _ rest: [UInt8], _ server: Int32, _ upstream: UpstreamProxy?) {
+    private func tunnel(_ head: ProxyRequestHead, rest: [UInt8], server: Int32, upstream: UpstreamProxy?) {
         if let upstream {
             // The other proxy's own answer tells the browser whether there is a tunnel.
             guard send(head.bytes(toProxy: upstream), to: server) else { return }

@@ -35,7 +35,7 @@ enum ComicArchive {
         _ number: Int, of bytes: UnsafeRawBufferPointer, _ name: String
     ) throws(ImageError) -> [UInt8] {
         var choice = ArchivePages()
-        try walk(bytes, name) { (index, entry, _) throws(ImageError) in
+        try walk(bytes, name: name) { (index, entry, _) throws(ImageError) in
             guard entry.is_file, let path = entry.name else { return true }
             return choice.consider(Array(String(cString: path).utf8), index: index)
         }
@@ -43,7 +43,7 @@ enum ComicArchive {
         let chosen = choice.indices[number]
         var result: [UInt8] = []
         var skipped = 0
-        try walk(bytes, name) { (index, entry, archive) throws(ImageError) in
+        try walk(bytes, name: name) { (index, entry, archive) throws(ImageError) in
             guard index == chosen else {
                 let (sum, overflow) = skipped.addingReportingOverflow(max(0, Int(entry.size)))
                 skipped = overflow ? .max : sum
@@ -54,7 +54,7 @@ enum ComicArchive {
                 return true
             }
             if entry.is_encrypted { throw Self.error(CARCHIVE_ENCRYPTED, name) }
-            result = try Self.content(archive, entry, name)
+            result = try Self.content(archive, entry: entry, name: name)
             return false
         }
         return result
@@ -62,8 +62,8 @@ enum ComicArchive {
 
     /// Calls `body` with the entries of the archive, until it returns false.
     private static func walk(
-        _ bytes: UnsafeRawBufferPointer, _ name: String,
-        _ body: (Int, carchive_entry, OpaquePointer) throws(ImageError) -> Bool
+        _ bytes: UnsafeRawBufferPointer, name: String,
+        body: (Int, carchive_entry, OpaquePointer) throws(ImageError) -> Bool
     ) throws(ImageError) {
         guard let start = bytes.baseAddress, let archive = carchive_open(start, bytes.count) else {
             throw .corrupt(input: name, reason: "it is no archive that libarchive reads")
@@ -79,7 +79,7 @@ enum ComicArchive {
     }
 
     private static func content(
-        _ archive: OpaquePointer, _ entry: carchive_entry, _ name: String
+        _ archive: OpaquePointer, entry: carchive_entry, name: String
     ) throws(ImageError) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(max(0, min(Int(entry.size), ArchivePages.maximumBytes)))

@@ -34,7 +34,7 @@ struct LibJXLDecoder: ImageDecoding {
         guard status == CJXL_OK, let pixels = picture.pixels else {
             throw Self.error(status, picture: picture, job: job, name: source.name)
         }
-        return try Self.image(picture, pixels, request.cancellation, name: source.name)
+        return try Self.image(picture, pixels: pixels, cancellation: request.cancellation, name: source.name)
     }
 
     func frames(of source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> any FrameDecoding {
@@ -53,7 +53,7 @@ struct LibJXLDecoder: ImageDecoding {
     }
 
     fileprivate static func image(
-        _ picture: cjxl_picture, _ pixels: UnsafeMutablePointer<UInt8>, _ cancellation: CancellationToken, name: String
+        _ picture: cjxl_picture, pixels: UnsafeMutablePointer<UInt8>, cancellation: CancellationToken, name: String
     ) throws(ImageError) -> DecodedImage {
         let storage = PixelStorage(
             adopting: UnsafeMutableRawBufferPointer(start: pixels, count: picture.count)
@@ -135,7 +135,7 @@ private final class LibJXLFrames: FrameDecoding {
         guard status == CJXL_OK, let pixels = picture.pixels else {
             throw LibJXLDecoder.error(status, picture: picture, job: job, name: name)
         }
-        image = try LibJXLDecoder.image(picture, pixels, cancellation, name: name)
+        image = try LibJXLDecoder.image(picture, pixels: pixels, cancellation: cancellation, name: name)
         return true
     }
 

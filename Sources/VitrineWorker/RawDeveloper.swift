@@ -9,7 +9,7 @@ struct RawDeveloper: DocumentRendering {
         let bytes = try checkedBytes(source, request)
         var (width, height): (Int64, Int64) = (0, 0)
         let status = bytes.withUnsafeBufferPointer { craw_measure($0.baseAddress, $0.count, &width, &height) }
-        if let error = Self.error(status, source.name, request.limits) { throw error }
+        if let error = Self.error(status, name: source.name, limits: request.limits) { throw error }
         return RawDevelopment.description(of: PixelSize(width: Int(width), height: Int(height)))
     }
 
@@ -17,14 +17,14 @@ struct RawDeveloper: DocumentRendering {
         let bytes = try checkedBytes(source, request)
         var (width, height): (Int64, Int64) = (0, 0)
         let measured = bytes.withUnsafeBufferPointer { craw_measure($0.baseAddress, $0.count, &width, &height) }
-        if let error = Self.error(measured, source.name, request.limits) { throw error }
+        if let error = Self.error(measured, name: source.name, limits: request.limits) { throw error }
         // Half the size takes no interpolation.
         let isHalf = request.target.map { 2 * $0.width <= Int(width) && 2 * $0.height <= Int(height) } ?? false
         var picture = craw_picture()
         let status = bytes.withUnsafeBufferPointer {
             craw_develop($0.baseAddress, $0.count, isHalf, Int64(Self.maximumPixels(request.limits)), &picture)
         }
-        if let error = Self.error(status, source.name, request.limits) { throw error }
+        if let error = Self.error(status, name: source.name, limits: request.limits) { throw error }
         guard let pixels = picture.pixels else {
             throw .corrupt(input: source.name, reason: "its samples cannot be developed")
         }
@@ -52,7 +52,7 @@ struct RawDeveloper: DocumentRendering {
         min(limits.maximumPixels, limits.maximumResultPixels)
     }
 
-    private static func error(_ status: craw_status, _ name: String, _ limits: ImageLimits) -> ImageError? {
+    private static func error(_ status: craw_status, name: String, limits: ImageLimits) -> ImageError? {
         switch status {
         case CRAW_OK: nil
         case CRAW_ABSENT:

@@ -47,12 +47,12 @@ struct VipsDecoder: ImageDecoding {
             request.info.format == .svg ? request.limits.maximumOutputSide : request.limits.maximumSide)
         // libheif aborts when a read fails half-way.
         return try source.withWholeInput(request.limits) { bytes throws(ImageError) in
-            try decode(bytes, job, request, profile: profile, gain: gain, name: source.name)
+            try decode(bytes, job: job, request: request, profile: profile, gain: gain, name: source.name)
         }
     }
 
     private func decode(
-        _ bytes: UnsafeRawBufferPointer, _ job: cvips_request, _ request: DecodeRequest, profile: ColorProfile?,
+        _ bytes: UnsafeRawBufferPointer, job: cvips_request, request: DecodeRequest, profile: ColorProfile?,
         gain: GainSamples?, name: String
     ) throws(ImageError) -> DecodedImage {
         var picture = cvips_picture()

@@ -96,7 +96,7 @@ package final class AnimationRenderer {
                 opened = nil
                 session = Opened(
                     file: file, target: request.target, decoder: parameters.decoder,
-                    frames: try open(source, request, parameters))
+                    frames: try open(source, request: request, parameters: parameters))
             }
             while session.next <= parameters.frame {
                 guard try session.frames.advance(token) else { throw .truncated(input: source.name) }
@@ -111,7 +111,7 @@ package final class AnimationRenderer {
     }
 
     private func open(
-        _ source: ByteSource, _ request: DocumentRequest, _ parameters: FrameParameters
+        _ source: ByteSource, request: DocumentRequest, parameters: FrameParameters
     ) throws(ImageError) -> any FrameDecoding {
         let info = try codecs.header(ofPictureIn: ByteReader(source), request.limits).info
         try request.limits.check(info, source: source)

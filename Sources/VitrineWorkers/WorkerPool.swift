@@ -179,7 +179,7 @@ public final class WorkerPool: Sendable {
         forgetAfterFork()
         let share = memory.share(for: limits)
         while true {
-            switch turn(share, document, cancellation) {
+            switch turn(share, document: document, cancellation: cancellation) {
             case .worker(let worker):
                 if worker.share.covers(share), worker.isUsable, !isFresh || worker.served == 0 { return worker }
                 release(worker, isReusable: false)
@@ -262,7 +262,7 @@ public final class WorkerPool: Sendable {
     }
 
     private func turn(
-        _ share: HelperMemory.Share, _ document: UInt64?, _ cancellation: CancellationToken
+        _ share: HelperMemory.Share, document: UInt64?, cancellation: CancellationToken
     ) -> WorkerTicket.QueueSlot {
         if let now = withState({ turn(at: &$0, share, document) }) { return now }
         let ticket = WorkerTicket(share: share)

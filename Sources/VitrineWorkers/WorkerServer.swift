@@ -166,7 +166,7 @@ package struct WorkerServer {
                 return try encode(request, memory: memory)
             case .header:
                 guard let files else { throw .unsupported(input: "input", reason: "this worker reads no images") }
-                let source = try Self.source(input, request, SharedBuffer(memory))
+                let source = try Self.source(input, request: request, room: SharedBuffer(memory))
                 let header = try files.header(
                     of: source, format: request.info.format, picture: request.info.pictureIndex,
                     limits: request.limits)
@@ -184,7 +184,7 @@ package struct WorkerServer {
         _ request: WorkerRequest, input: Int32, memory: SharedMemory
     ) throws(ImageError) -> WorkerReply.Outcome {
         let room = SharedBuffer(memory)
-        let source = try Self.source(input, request, room)
+        let source = try Self.source(input, request: request, room: room)
         var info = request.info
         if request.profileCount >= 0 { info.colorProfile = memory.bytes(at: 0, count: request.profileCount) }
         var job = DecodeRequest(
@@ -234,7 +234,7 @@ package struct WorkerServer {
 
     /// Returns the input of a request, from the descriptor or in the shared memory, where nothing else gets its place.
     private static func source(
-        _ input: Int32, _ request: WorkerRequest, _ room: SharedBuffer
+        _ input: Int32, request: WorkerRequest, room: SharedBuffer
     ) throws(ImageError) -> ByteSource {
         guard request.inputCount >= 0 else { return try source(input) }
         if input >= 0 { close(input) }

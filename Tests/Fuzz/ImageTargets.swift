@@ -350,7 +350,7 @@ extension FuzzTargets {
             return true
         }
         guard let format = try ZipPictures.format(of: reader) else { throw FuzzRefusal() }
-        _ = try ZipPictures.pictures(reader, format, limits)
+        _ = try ZipPictures.pictures(reader, format: format, limits: limits)
     }
 
     private static let recordingCover = FuzzTarget(

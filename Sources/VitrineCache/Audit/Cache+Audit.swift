@@ -108,7 +108,7 @@ struct AuditRun<Value: CacheableValue>: Sendable {
         var candidates: [Candidate] = []
         let started = cache.configuration.clock.now
         for area in areas {
-            try await examine(area, started: started, &report, &candidates)
+            try await examine(area, started: started, report: &report, candidates: &candidates)
         }
         if let target = policy.target { await shrink(to: target, candidates, &report) }
         report.foreignFiles = await foreignFiles()
@@ -116,8 +116,8 @@ struct AuditRun<Value: CacheableValue>: Sendable {
     }
 
     private func examine(
-        _ area: FormatArea<Value>, started: Duration, _ report: inout AuditReport,
-        _ candidates: inout [Candidate]
+        _ area: FormatArea<Value>, started: Duration, report: inout AuditReport,
+        candidates: inout [Candidate]
     ) async throws(CacheError) {
         let moment = AuditPolicy.Moment(now: started)
         var last: CacheKey?

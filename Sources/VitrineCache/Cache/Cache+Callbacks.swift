@@ -14,7 +14,7 @@ extension Cache {
         forKey key: CacheKey, format: FormatName = .original, depth: CacheLevel = .disk, levels: CacheLevels = .all,
         priority: Priority = .normal
     ) -> FetchTask<Value> {
-        begin(key, format, levels, priority, isOver: depth == .memory) { area, source in
+        begin(key, format: format, levels: levels, priority: priority, isOver: depth == .memory) { area, source in
             guard let value = try await self.lookUp(key, in: area, levels: levels, following: source) else {
                 throw CacheError.notFound(key: key)
             }
@@ -29,14 +29,14 @@ extension Cache {
         priority: Priority = .normal
     ) -> FetchTask<Value> {
         let key = fetcher.key
-        return begin(key, format, levels, priority) { area, source in
+        return begin(key, format: format, levels: levels, priority: priority) { area, source in
             try await self.load(key, in: area, AnySource(fetcher), levels: levels, following: source).value
         }
     }
 
     private func begin(
-        _ key: CacheKey, _ format: FormatName, _ levels: CacheLevels, _ priority: Priority, isOver: Bool = false,
-        _ operation: @escaping @Sendable (FormatArea<Value>, PrioritySource) async throws -> Value
+        _ key: CacheKey, format: FormatName, levels: CacheLevels, priority: Priority, isOver: Bool = false,
+        operation: @escaping @Sendable (FormatArea<Value>, PrioritySource) async throws -> Value
     ) -> FetchTask<Value> {
         guard let area = formats[format] else {
             return FetchTask(key: key, outcome: .failure(.formatNotFound(format)))
@@ -104,7 +104,7 @@ extension Cache {
             return
         }
         do throws(CacheError) {
-            try putNow(value, key, in: area, timeToLive, levels)
+            try putNow(value, key: key, in: area, timeToLive: timeToLive, levels: levels)
             delivery.perform { completion(.success(value)) }
         } catch {
             delivery.perform { completion(.failure(error)) }
@@ -114,11 +114,11 @@ extension Cache {
     /// Stores a value without suspending. A write that does not fit into the queue of the disk waits in
     /// `pendingWrites`.
     private func putNow(
-        _ value: Value, _ key: CacheKey, in area: FormatArea<Value>, _ timeToLive: Duration?, _ levels: CacheLevels
+        _ value: Value, key: CacheKey, in area: FormatArea<Value>, timeToLive: Duration?, levels: CacheLevels
     ) throws(CacheError) {
         let levels = levels.intersection(configuration.levels)
         let slot = area.slot(key)
-        let keep = keeping(value, slot, expires: expiry(timeToLive, in: area), in: area, levels)
+        let keep = keeping(value, slot: slot, expires: expiry(timeToLive, in: area), in: area, levels: levels)
         let put: Result<Operation, CacheError>? = levels.contains(.writeDisk) ? Result { () throws(CacheError) in
             try area.disk.engine.put(
                 encoded(value, area.format), in: area.disk.format,

@@ -26,8 +26,10 @@ extension Cache {
     ) async throws(CacheError) -> Value {
         let area = try area(format)
         let began = try await begin(tags, levels)
-        let stored = try await applied(area, to: value, key, PrioritySource())
-        try await put(stored, encoded(stored, area.format), key, in: area, timeToLive, began, levels)
+        let stored = try await applied(area, to: value, key: key, priority: PrioritySource())
+        try await put(
+            stored, body: encoded(stored, area.format), key: key, in: area, timeToLive: timeToLive, began: began,
+            levels: levels)
         return stored
     }
 
@@ -49,7 +51,8 @@ extension Cache {
         } catch {
             throw .invalidData(key: key, underlying: error)
         }
-        try await put(value, .ready(bytes), key, in: original, timeToLive, began, levels)
+        try await put(
+            value, body: .ready(bytes), key: key, in: original, timeToLive: timeToLive, began: began, levels: levels)
         return value
     }
 
@@ -69,13 +72,14 @@ extension Cache {
     }
 
     private func put(
-        _ value: Value, _ body: Body, _ key: CacheKey, in area: FormatArea<Value>, _ timeToLive: Duration?,
-        _ began: Beginning, _ levels: CacheLevels
+        _ value: Value, body: Body, key: CacheKey, in area: FormatArea<Value>, timeToLive: Duration?,
+        began: Beginning, levels: CacheLevels
     ) async throws(CacheError) {
         let levels = levels.intersection(configuration.levels), tags = began.tags
         if await isPurgedElsewhere(tags) { return await remove(key, in: area) }
         let slot = area.slot(key)
-        let keep = keeping(value, slot, expires: expiry(timeToLive, in: area), tags, in: area, levels)
+        let keep = keeping(
+            value, slot: slot, expires: expiry(timeToLive, in: area), tags: tags, in: area, levels: levels)
         guard levels.contains(.writeDisk) else {
             let change: MemoryChange? = register.change(slot, tags: tags, since: began.purges) { $0 ? nil : keep() }
             guard let change else { return await remove(key, in: area) }
@@ -108,8 +112,8 @@ extension Cache {
     /// Returns a closure that puts a value into memory, or removes the old value if memory must not be written. The
     /// closure runs no code of the user.
     func keeping(
-        _ value: Value, _ slot: MemoryKey, expires: Duration?, _ tags: EntryTags = .none, in area: FormatArea<Value>,
-        _ levels: CacheLevels
+        _ value: Value, slot: MemoryKey, expires: Duration?, tags: EntryTags = .none, in area: FormatArea<Value>,
+        levels: CacheLevels
     ) -> @Sendable () -> MemoryChange<MemoryKey, Value> {
         guard levels.contains(.writeMemory) else {
             return {

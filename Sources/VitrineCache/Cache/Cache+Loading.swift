@@ -16,12 +16,14 @@ extension Cache {
             return try await loads.value(for: shared, following: priority) { flight in
                 let ticket = self.register.begin(slot)
                 if !reason.isRefresh,
-                    let stored = try await self.stored(key, in: area, levels, ticket, flight.priority)
+                    let stored = try await self.stored(
+                        key, in: area, levels: levels, ticket: ticket, priority: flight.priority)
                 {
                     return Loaded(value: stored, origin: .stored)
                 }
                 return try await self.produce(
-                    key, in: area, source, levels, reason, ticket, flight.priority, flight.cancellation)
+                    key, in: area, source: source, levels: levels, reason: reason, ticket: ticket,
+                    priority: flight.priority, cancellation: flight.cancellation)
             }
         } catch {
             let error = CacheError(error, key: key)
@@ -38,8 +40,8 @@ extension Cache {
 
     /// Returns the value stored in either level, or one derived from another stored format.
     func stored(
-        _ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels, _ ticket: InvalidationRegister.Ticket,
-        _ priority: PrioritySource
+        _ key: CacheKey, in area: FormatArea<Value>, levels: CacheLevels, ticket: InvalidationRegister.Ticket,
+        priority: PrioritySource
     ) async throws(CacheError) -> Value? {
         // It may have come since the caller looked, from a load that has just ended.
         if levels.contains(.readMemory), let value = area.memory.peek(ticket.slot) { return value }
@@ -49,7 +51,7 @@ extension Cache {
             if error.isCancellation { throw error }
             log.warning("Cannot read the disk: \(error)", metadata: ["cache": "\(name)"])
         }
-        return try await derive(key, in: area, levels, ticket, priority)
+        return try await derive(key, in: area, levels: levels, ticket: ticket, priority: priority)
     }
 
     /// The expired value of a key, if it is still there.
@@ -193,15 +195,17 @@ extension Cache {
     ///
     /// - Returns: nil if there is no such entry. The caller then asks the source.
     func derive(
-        _ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels, _ ticket: InvalidationRegister.Ticket,
-        _ priority: PrioritySource
+        _ key: CacheKey, in area: FormatArea<Value>, levels: CacheLevels, ticket: InvalidationRegister.Ticket,
+        priority: PrioritySource
     ) async throws(CacheError) -> Value? {
         guard area !== original else { return nil }
         let larger = area.format.transform == nil ? [] : largerAreas(than: area)
         if levels.contains(.readMemory) {
             for candidate in larger {
                 guard let (value, tags) = candidate.memory.peekTagged(candidate.slot(key)) else { continue }
-                return try await derived(from: value, expires: nil, tags, key, in: area, levels, ticket, priority)
+                return try await derived(
+                    from: value, expires: nil, tags: tags, key: key, in: area, levels: levels, ticket: ticket,
+                    priority: priority)
             }
         }
         if levels.contains(.readDisk) {
@@ -209,10 +213,11 @@ extension Cache {
                 let other = register.begin(candidate.slot(key))
                 guard let found = try? await readDisk(key, in: candidate, other) else { continue }
                 return try await derived(
-                    from: found.value, expires: found.expires, found.tags, key, in: area, levels, ticket, priority)
+                    from: found.value, expires: found.expires, tags: found.tags, key: key, in: area, levels: levels,
+                    ticket: ticket, priority: priority)
             }
         }
-        return try await deriveFromOriginal(key, in: area, levels, ticket, priority)
+        return try await deriveFromOriginal(key, in: area, levels: levels, ticket: ticket, priority: priority)
     }
 
     /// The formats whose entries this one's can be made from, the smallest first.
@@ -223,14 +228,16 @@ extension Cache {
     }
 
     private func deriveFromOriginal(
-        _ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels, _ ticket: InvalidationRegister.Ticket,
-        _ priority: PrioritySource
+        _ key: CacheKey, in area: FormatArea<Value>, levels: CacheLevels, ticket: InvalidationRegister.Ticket,
+        priority: PrioritySource
     ) async throws(CacheError) -> Value? {
         let needsBytes = area.format.transform == nil && area.format.derive != nil
         if levels.contains(.readMemory), !needsBytes,
             let (value, tags) = original.memory.peekTagged(original.slot(key))
         {
-            return try await derived(from: value, expires: nil, tags, key, in: area, levels, ticket, priority)
+            return try await derived(
+                from: value, expires: nil, tags: tags, key: key, in: area, levels: levels, ticket: ticket,
+                priority: priority)
         }
         guard levels.contains(.readDisk) else { return nil }
         let originalTicket = register.begin(original.slot(key))
@@ -255,20 +262,20 @@ extension Cache {
             return nil
         }
         metrics.countDerivation()
-        await store(value, key, in: area, from: result, levels, ticket)
+        await store(value, key: key, in: area, from: result, levels: levels, ticket: ticket)
         return value
     }
 
     private func derived(
-        from value: Value, expires: Duration?, _ tags: EntryTags, _ key: CacheKey, in area: FormatArea<Value>,
-        _ levels: CacheLevels, _ ticket: InvalidationRegister.Ticket, _ priority: PrioritySource
+        from value: Value, expires: Duration?, tags: EntryTags, key: CacheKey, in area: FormatArea<Value>,
+        levels: CacheLevels, ticket: InvalidationRegister.Ticket, priority: PrioritySource
     ) async throws(CacheError) -> Value {
-        let made = try await applied(area, to: value, key, priority)
+        let made = try await applied(area, to: value, key: key, priority: priority)
         metrics.countDerivation()
         let result = SourceResult(
             value: value, bytes: nil, timeToLive: remaining(expires), validator: [], tags: tags, levels: .all,
             storesOriginal: false, origin: .stored, ticket: ticket)
-        await store(made, key, in: area, from: result, levels, ticket)
+        await store(made, key: key, in: area, from: result, levels: levels, ticket: ticket)
         return made
     }
 
@@ -281,11 +288,11 @@ extension Cache {
 
     /// Fetches the original from the source, transforms it, stores the result and returns it.
     private func produce(
-        _ key: CacheKey, in area: FormatArea<Value>, _ source: AnySource<Value>, _ levels: CacheLevels,
-        _ reason: LoadReason, _ ticket: InvalidationRegister.Ticket, _ priority: PrioritySource,
-        _ cancellation: CancellationToken
+        _ key: CacheKey, in area: FormatArea<Value>, source: AnySource<Value>, levels: CacheLevels,
+        reason: LoadReason, ticket: InvalidationRegister.Ticket, priority: PrioritySource,
+        cancellation: CancellationToken
     ) async throws -> Loaded<Value> {
-        var result = try await askOnce(source, key, reason, levels, priority)
+        var result = try await askOnce(source, key: key, reason: reason, levels: levels, priority: priority)
         // The last subscriber may leave before this task can be cancelled: nothing is decoded then.
         if cancellation.isCancelled { throw CancellationError() }
         let value: Value
@@ -295,44 +302,46 @@ extension Cache {
             // The stored original is no value: the source is asked for all of it.
             guard case .invalidData(_, let underlying) = error, !result.isNew else { throw error }
             await discard(key, in: original, result.ticket, because: underlying)
-            result = try await askOnce(source, key, .refresh, levels, priority)
+            result = try await askOnce(source, key: key, reason: .refresh, levels: levels, priority: priority)
             value = try await make(key, in: area, from: result, priority)
         }
         if case .stale(let refreshing) = result.origin {
             metrics.count(.stale)
-            if refreshing { refreshBehind(key, in: area, source, levels) }
+            if refreshing { refreshBehind(key, in: area, source: source, levels: levels) }
             return Loaded(value: value, origin: .stale)
         }
-        await store(value, key, in: area, from: result, levels, ticket)
+        await store(value, key: key, in: area, from: result, levels: levels, ticket: ticket)
         return Loaded(value: value, origin: result.isNew ? .source : .stored)
     }
 
     /// Fetches the original from the source. Concurrent calls share one fetch.
     func askOnce(
-        _ source: AnySource<Value>, _ key: CacheKey, _ reason: LoadReason, _ levels: CacheLevels,
-        _ priority: PrioritySource
+        _ source: AnySource<Value>, key: CacheKey, reason: LoadReason, levels: CacheLevels,
+        priority: PrioritySource
     ) async throws -> SourceResult<Value> {
-        var result = try await flight(source, key, joined(key, reason, source.bounds), levels, priority)
+        var result = try await flight(
+            source, key: key, reason: joined(key, reason: reason, bounds: source.bounds), levels: levels,
+            priority: priority)
         if result.isStale, !levels.contains(.readDisk) {
             // Another's request was answered from the disk, which this one does not want.
-            result = try await flight(source, key, .refresh, levels, priority)
+            result = try await flight(source, key: key, reason: .refresh, levels: levels, priority: priority)
         }
         return result
     }
 
     private func flight(
-        _ source: AnySource<Value>, _ key: CacheKey, _ reason: LoadReason, _ levels: CacheLevels,
-        _ priority: PrioritySource
+        _ source: AnySource<Value>, key: CacheKey, reason: LoadReason, levels: CacheLevels,
+        priority: PrioritySource
     ) async throws -> SourceResult<Value> {
         let shared = sourceFlightKey(key, isRefresh: reason.isRefresh, bounds: source.bounds)
         return try await originals.value(for: shared, following: priority) { flight in
-            try await self.ask(source, key, reason, levels, flight.priority)
+            try await self.ask(source, key: key, reason: reason, levels: levels, priority: flight.priority)
         }
     }
 
     /// A load of a missing value joins a running refresh that callers are waiting for. It does not join a background
     /// refresh: the source decides whether stale values may be returned.
-    private func joined(_ key: CacheKey, _ reason: LoadReason, _ bounds: String) -> LoadReason {
+    private func joined(_ key: CacheKey, reason: LoadReason, bounds: String) -> LoadReason {
         let refresh = sourceFlightKey(key, isRefresh: true, bounds: bounds)
         guard reason == .missing, originals.subscriberCount(for: refresh) > 0,
             !refreshes.withLock({ $0.contains(key) })
@@ -342,18 +351,21 @@ extension Cache {
 
     /// Asks the source for the original.
     private func ask(
-        _ source: AnySource<Value>, _ key: CacheKey, _ reason: LoadReason, _ levels: CacheLevels,
-        _ priority: PrioritySource
+        _ source: AnySource<Value>, key: CacheKey, reason: LoadReason, levels: CacheLevels,
+        priority: PrioritySource
     ) async throws -> SourceResult<Value> {
         let ticket = register.begin(original.slot(key))
         let began = source.mayHaveTags && levels.contains(.writeDisk) ? try? await lastPurge() : nil
         let reads = source.revalidates && (levels.contains(.readDisk) || reason.isRefresh)
         let stored = reads ? await storedOriginal(key) : nil
-        var fetched = try await fetch(source, key, context(reason, stored, priority))
+        var fetched = try await fetch(source, key: key, context: context(reason, stored: stored, priority: priority))
         if fetched.isStored {
-            if stored != nil, let result = try await storedResult(key, fetched, reason, ticket) { return result }
+            if stored != nil, let result = try await storedResult(key, fetched: fetched, reason: reason, ticket: ticket)
+            {
+                return result
+            }
             // The entry went while the source was asked.
-            fetched = try await fetch(source, key, context(reason, nil, priority))
+            fetched = try await fetch(source, key: key, context: context(reason, stored: nil, priority: priority))
         }
         let (value, bytes): (Value?, [UInt8]?)
         switch fetched.content {
@@ -370,7 +382,7 @@ extension Cache {
         var origin = SourceResult<Value>.Origin.source
         if stored != nil, !fetched.levels.contains(.writeDisk) {
             await forget(key, ticket)
-        } else if stored != nil, reason.isRefresh, let bytes, try await isStored(bytes, tags, key) {
+        } else if stored != nil, reason.isRefresh, let bytes, try await isStored(bytes, tags: tags, key: key) {
             await renew(key, fetched)
             origin = .stored
         }
@@ -380,14 +392,14 @@ extension Cache {
     }
 
     private func context(
-        _ reason: LoadReason, _ stored: FetchContext.Stored?, _ priority: PrioritySource
+        _ reason: LoadReason, stored: FetchContext.Stored?, priority: PrioritySource
     ) -> FetchContext {
         FetchContext(
             priority: priority, stored: stored, isRefresh: reason.isRefresh, isBackground: reason == .background)
     }
 
     private func fetch(
-        _ source: AnySource<Value>, _ key: CacheKey, _ context: FetchContext
+        _ source: AnySource<Value>, key: CacheKey, context: FetchContext
     ) async throws(CacheError) -> FetchResult<Value> {
         do {
             let fetched = try await metrics.measure(.source) { try await source.fetch(context) }
@@ -411,7 +423,7 @@ extension Cache {
 
     /// The stored original, fresh again or although it is not.
     private func storedResult(
-        _ key: CacheKey, _ fetched: FetchResult<Value>, _ reason: LoadReason, _ ticket: InvalidationRegister.Ticket
+        _ key: CacheKey, fetched: FetchResult<Value>, reason: LoadReason, ticket: InvalidationRegister.Ticket
     ) async throws -> SourceResult<Value>? {
         guard let entry = try await readBytes(key, in: original, includingExpired: true) else { return nil }
         var origin = SourceResult<Value>.Origin.stored
@@ -438,7 +450,7 @@ extension Cache {
     }
 
     /// Returns whether the stored original has the same bytes and tags. Used for sources without validators.
-    private func isStored(_ bytes: [UInt8], _ tags: EntryTags, _ key: CacheKey) async throws(CacheError) -> Bool {
+    private func isStored(_ bytes: [UInt8], tags: EntryTags, key: CacheKey) async throws(CacheError) -> Bool {
         guard let entry = try await readBytes(key, in: original, includingExpired: true) else { return false }
         return entry.bytes == bytes && entry.tags.hasSameTags(as: tags)
     }
@@ -471,7 +483,9 @@ extension Cache {
         _ key: CacheKey, in area: FormatArea<Value>, from result: SourceResult<Value>, _ priority: PrioritySource
     ) async throws(CacheError) -> Value {
         if let derive = area.format.derive, let bytes = result.bytes {
-            return try await transform(key, area, priority, failing: CacheError.invalidData) { try await derive(bytes) }
+            return try await transform(key, area: area, priority: priority, failing: CacheError.invalidData) {
+                try await derive(bytes)
+            }
         }
         let value: Value
         if let known = result.knownValue {
@@ -487,12 +501,12 @@ extension Cache {
                 throw .invalidData(key: key, underlying: error)
             }
         }
-        return try await applied(area, to: value, key, priority)
+        return try await applied(area, to: value, key: key, priority: priority)
     }
 
     /// Applies the transform of a format to a value, on the executor.
     func applied(
-        _ area: FormatArea<Value>, to value: Value, _ key: CacheKey, _ priority: PrioritySource
+        _ area: FormatArea<Value>, to value: Value, key: CacheKey, priority: PrioritySource
     ) async throws(CacheError) -> Value {
         let name = area.format.name
         let operation: @Sendable () async throws -> Value
@@ -505,14 +519,15 @@ extension Cache {
             return value
         }
         return try await transform(
-            key, area, priority, failing: { .transform(key: $0, format: name, underlying: $1) }, operation)
+            key, area: area, priority: priority, failing: { .transform(key: $0, format: name, underlying: $1) },
+            operation: operation)
     }
 
     /// Runs a transform in its turn, on the executor.
     private func transform(
-        _ key: CacheKey, _ area: FormatArea<Value>, _ priority: PrioritySource,
+        _ key: CacheKey, area: FormatArea<Value>, priority: PrioritySource,
         failing: @Sendable (CacheKey, any Error) -> CacheError,
-        _ operation: @escaping @Sendable () async throws -> Value
+        operation: @escaping @Sendable () async throws -> Value
     ) async throws(CacheError) -> Value {
         let executor = configuration.executor
         do {
@@ -533,8 +548,8 @@ extension Cache {
 
     /// Stores the result of the source: the value in its format, and the original if configured. Errors are logged.
     func store(
-        _ value: Value, _ key: CacheKey, in area: FormatArea<Value>, from result: SourceResult<Value>,
-        _ levels: CacheLevels, _ ticket: InvalidationRegister.Ticket
+        _ value: Value, key: CacheKey, in area: FormatArea<Value>, from result: SourceResult<Value>,
+        levels: CacheLevels, ticket: InvalidationRegister.Ticket
     ) async {
         let levels = levels.intersection(result.levels)
         let isOriginal = area === original
@@ -544,7 +559,7 @@ extension Cache {
         }
         guard levels.contains(.writeDisk) else { return }
         if !isOriginal {
-            await keepOnDisk(encoded(value, area.format), key, in: area, from: result, ticket)
+            await keepOnDisk(encoded(value, area.format), key: key, in: area, from: result, ticket: ticket)
             guard configuration.storesOriginals, result.storesOriginal else { return }
         }
         await storeOriginal(key, from: result, isInMemory: isOriginal)
@@ -559,7 +574,7 @@ extension Cache {
         }
         let body = result.bytes.map(Body.ready) ?? result.knownValue.map { encoded($0, original.format) }
         guard let body else { return }
-        await keepOnDisk(body, key, in: original, from: result, result.ticket)
+        await keepOnDisk(body, key: key, in: original, from: result, ticket: result.ticket)
     }
 
     /// Returns a body that the disk's writer encodes.
@@ -569,8 +584,8 @@ extension Cache {
 
     /// Puts an entry on disk, unless its key was changed meanwhile.
     func keepOnDisk(
-        _ body: Body, _ key: CacheKey, in area: FormatArea<Value>, from result: SourceResult<Value>,
-        _ ticket: InvalidationRegister.Ticket
+        _ body: Body, key: CacheKey, in area: FormatArea<Value>, from result: SourceResult<Value>,
+        ticket: InvalidationRegister.Ticket
     ) async {
         do throws(CacheError) {
             let put = try area.disk.engine.put(

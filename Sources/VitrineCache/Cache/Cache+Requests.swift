@@ -99,7 +99,8 @@ extension Cache {
             Task {
                 let ticket = register.begin(area.slot(key))
                 do throws(CacheError) {
-                    let value = try await stored(key, in: area, configuration.levels, ticket, fetch.prioritySource)
+                    let value = try await stored(
+                        key, in: area, levels: configuration.levels, ticket: ticket, priority: fetch.prioritySource)
                     fetch.finish(value.map { .success($0) } ?? .failure(.notFound(key: key)))
                 } catch {
                     fetch.finish(.failure(error))
@@ -124,13 +125,15 @@ extension Cache {
     ) async throws(CacheError) -> Value {
         let area = try area(format)
         let source = AnySource(fetcher)
-        return try await reload(fetcher.key, in: area, source, .all, .refresh, PrioritySource(priority)).value
+        return try await reload(
+            fetcher.key, in: area, source: source, levels: .all, reason: .refresh, priority: PrioritySource(priority)
+        ).value
     }
 
     /// Loads a value again. If the original is new, removes the entries made from the old one.
     func reload(
-        _ key: CacheKey, in area: FormatArea<Value>, _ source: AnySource<Value>, _ levels: CacheLevels,
-        _ reason: LoadReason, _ priority: PrioritySource
+        _ key: CacheKey, in area: FormatArea<Value>, source: AnySource<Value>, levels: CacheLevels,
+        reason: LoadReason, priority: PrioritySource
     ) async throws(CacheError) -> Loaded<Value> {
         let loaded = try await load(key, in: area, source, levels: levels, reason: reason, following: priority)
         guard loaded.origin == .source else { return loaded }
@@ -143,12 +146,13 @@ extension Cache {
 
     /// Asks the source again behind a value that was given although its time has passed: once at a time for a key.
     func refreshBehind(
-        _ key: CacheKey, in area: FormatArea<Value>, _ source: AnySource<Value>, _ levels: CacheLevels
+        _ key: CacheKey, in area: FormatArea<Value>, source: AnySource<Value>, levels: CacheLevels
     ) {
         guard !levels.isDisjoint(with: .writeOnly), refreshes.withLock({ $0.insert(key).inserted }) else { return }
         Task {
             do throws(CacheError) {
-                _ = try await reload(key, in: area, source, levels, .background, PrioritySource(.low))
+                _ = try await reload(
+                    key, in: area, source: source, levels: levels, reason: .background, priority: PrioritySource(.low))
             } catch {
                 log.notice("Cannot refresh a value: \(error)", metadata: ["cache": "\(name)"])
             }
@@ -182,7 +186,7 @@ extension Cache {
         let (key, source) = (fetcher.key, AnySource(fetcher))
         switch depth {
         case .source: return
-        case .disk: try await prefetchToDisk(key, in: area, source, PrioritySource(priority))
+        case .disk: try await prefetchToDisk(key, in: area, source: source, priority: PrioritySource(priority))
         case .memory:
             guard !area.memory.contains(area.slot(key)) else { return }
             _ = try await load(key, in: area, source, levels: .all, following: PrioritySource(priority))
@@ -190,7 +194,7 @@ extension Cache {
     }
 
     private func prefetchToDisk(
-        _ key: CacheKey, in area: FormatArea<Value>, _ source: AnySource<Value>, _ priority: PrioritySource
+        _ key: CacheKey, in area: FormatArea<Value>, source: AnySource<Value>, priority: PrioritySource
     ) async throws(CacheError) {
         guard configuration.levels.intersection(source.levels).contains(.writeDisk) else { return }
         if await isOnDisk(key, in: area) { return }
@@ -202,10 +206,10 @@ extension Cache {
             if await isOnDisk(key, in: original) { return }
         }
         do {
-            var result = try await askOnce(source, key, .missing, .disk, priority)
+            var result = try await askOnce(source, key: key, reason: .missing, levels: .disk, priority: priority)
             if case .stale(refreshing: true) = result.origin {
                 // Nobody waits here for what is stale.
-                result = try await askOnce(source, key, .background, .disk, priority)
+                result = try await askOnce(source, key: key, reason: .background, levels: .disk, priority: priority)
             }
             guard result.levels.contains(.writeDisk) else { return }
             await storeOriginal(key, from: result, isInMemory: true)
@@ -268,8 +272,11 @@ extension Cache {
                     bytes: entry.bytes, expires: entry.expires, levels: .all, isStale: false,
                     validator: entry.validator)
             }
-            let result = try await askOnce(source, key, isRefresh ? .refresh : .missing, levels, priority)
-            if case .stale(refreshing: true) = result.origin { refreshBehind(key, in: original, source, levels) }
+            let result = try await askOnce(
+                source, key: key, reason: isRefresh ? .refresh : .missing, levels: levels, priority: priority)
+            if case .stale(refreshing: true) = result.origin {
+                refreshBehind(key, in: original, source: source, levels: levels)
+            }
             if levels.intersection(result.levels).contains(.writeDisk) {
                 await storeOriginal(key, from: result, isInMemory: false)
             }

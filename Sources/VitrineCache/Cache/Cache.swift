@@ -87,7 +87,7 @@ public final class Cache<Value: CacheableValue>: Sendable {
         disk = DiskEngine(
             directory: directory, configuration: configuration.disk(),
             total: total ?? .atLeast((configuration.diskCapacity * 2).bytes), hadFormatDirectories: true)
-        original = Self.area(.original, id: 0, shared: sharedMemory, disk, configuration)
+        original = Self.area(.original, id: 0, shared: sharedMemory, engine: disk, configuration: configuration)
         formats = FormatTable(original: original)
     }
 
@@ -150,7 +150,7 @@ public final class Cache<Value: CacheableValue>: Sendable {
     @discardableResult
     public func register(_ format: Format<Value>) -> Bool {
         let area = formats.add(format.name) { id in
-            Self.area(format, id: id, shared: sharedMemory, disk, configuration)
+            Self.area(format, id: id, shared: sharedMemory, engine: disk, configuration: configuration)
         }
         return area != nil
     }
@@ -202,8 +202,8 @@ public final class Cache<Value: CacheableValue>: Sendable {
     }
 
     private static func area(
-        _ format: Format<Value>, id: Int, shared: MemoryCache<MemoryKey, Value>, _ engine: DiskEngine,
-        _ configuration: CacheConfiguration
+        _ format: Format<Value>, id: Int, shared: MemoryCache<MemoryKey, Value>, engine: DiskEngine,
+        configuration: CacheConfiguration
     ) -> FormatArea<Value> {
         let disk = DiskCache(
             engine, format: format.name.description, capacity: format.diskCapacity ?? configuration.diskCapacity)

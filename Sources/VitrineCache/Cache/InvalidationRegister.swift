@@ -13,7 +13,7 @@ package final class InvalidationRegister: Sendable {
         /// The number of purges when it was taken.
         fileprivate let began: Int
 
-        fileprivate init(_ slot: MemoryKey, _ id: Int, _ began: Int, _ register: InvalidationRegister) {
+        fileprivate init(_ slot: MemoryKey, id: Int, began: Int, register: InvalidationRegister) {
             self.slot = slot
             self.id = id
             self.began = began
@@ -29,7 +29,7 @@ package final class InvalidationRegister: Sendable {
         /// - Returns: The result of `body`; nil if it did not run.
         @discardableResult
         package func ifValid<T>(_ tags: EntryTags = .none, _ body: () -> T) -> T? {
-            register.ifValid(self, tags, body)
+            register.ifValid(self, tags: tags, body: body)
         }
 
         /// Whether the load may still store.
@@ -69,7 +69,7 @@ package final class InvalidationRegister: Sendable {
             state.running[slot]?.count += 1
             return (state.lastID, state.purges.last)
         }
-        return Ticket(slot, id, began, self)
+        return Ticket(slot, id: id, began: began, register: self)
     }
 
     /// The number of purges so far, for a change that begins now.
@@ -124,7 +124,7 @@ package final class InvalidationRegister: Sendable {
         }
     }
 
-    private func ifValid<T>(_ ticket: Ticket, _ tags: EntryTags, _ body: () -> T) -> T? {
+    private func ifValid<T>(_ ticket: Ticket, tags: EntryTags, body: () -> T) -> T? {
         state.withLock { state in
             guard state.running[ticket.slot]?.valid.contains(ticket.id) == true,
                 !state.purges.contains(tags, after: ticket.began)

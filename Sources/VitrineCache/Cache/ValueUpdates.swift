@@ -56,11 +56,13 @@ package struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
         let priority = PrioritySource(priority)
         let levels = levels.intersection(cache.configuration.levels).intersection(source.levels)
         let ticket = cache.register.begin(area.slot(key))
-        if let value = try await cache.stored(key, in: area, levels, ticket, priority) {
+        if let value = try await cache.stored(key, in: area, levels: levels, ticket: ticket, priority: priority) {
             return (value, !revalidatesFresh)
         }
         if let value = await cache.staleValue(key, in: area, levels) { return (value, false) }
-        if area !== cache.original, let value = await cache.staleDerivation(key, in: area, levels, priority) {
+        if area !== cache.original,
+            let value = await cache.staleDerivation(key, in: area, levels: levels, priority: priority)
+        {
             return (value, false)
         }
         return (try await cache.load(key, in: area, source, levels: levels, following: priority).value, true)
@@ -70,7 +72,8 @@ package struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
     private func second() async throws(CacheError) -> Value? {
         let area = try cache.area(format)
         let levels = levels.intersection(cache.configuration.levels).intersection(source.levels)
-        let loaded = try await cache.reload(key, in: area, source, levels, .background, PrioritySource(priority))
+        let loaded = try await cache.reload(
+            key, in: area, source: source, levels: levels, reason: .background, priority: PrioritySource(priority))
         return loaded.origin == .source ? loaded.value : nil
     }
 }
@@ -104,7 +107,7 @@ extension Cache {
 
     /// A format's value made from an original whose time has passed. It is not stored.
     fileprivate func staleDerivation(
-        _ key: CacheKey, in area: FormatArea<Value>, _ levels: CacheLevels, _ priority: PrioritySource
+        _ key: CacheKey, in area: FormatArea<Value>, levels: CacheLevels, priority: PrioritySource
     ) async -> Value? {
         guard levels.contains(.readDisk), let entry = try? await readBytes(key, in: original, includingExpired: true)
         else { return nil }

@@ -66,7 +66,7 @@ enum BodyFile {
                 return
             }
             while count < size, let base = buffer.baseAddress {
-                let got = systemRead(descriptor, base + count, size - count)
+                let got = systemRead(descriptor, target: base + count, count: size - count)
                 if got > 0 {
                     count += got
                 } else if got == 0 || errno != EINTR {
@@ -110,7 +110,7 @@ enum BodyFile {
 }
 
 // The enum's own read hides the C function.
-private func systemRead(_ descriptor: Int32, _ target: UnsafeMutableRawPointer, _ count: Int) -> Int {
+private func systemRead(_ descriptor: Int32, target: UnsafeMutableRawPointer, count: Int) -> Int {
     read(descriptor, target, count)
 }
 

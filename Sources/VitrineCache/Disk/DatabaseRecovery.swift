@@ -72,7 +72,7 @@ struct DatabaseRecovery {
                 charge <= format.limit.load(ordering: .relaxed) - account.bytes
             else { continue }
             // A failing write leaves the new generation as it is: a cache may lose entries.
-            guard (try? keep(step, put, hits, isFile: isFile)) != nil else { continue }
+            guard (try? keep(step, put: put, hits: hits, isFile: isFile)) != nil else { continue }
             saved += 1
         }
     }
@@ -132,7 +132,7 @@ struct DatabaseRecovery {
         return isWhole ? bytes : nil
     }
 
-    private func keep(_ step: DiskWriter.Step, _ put: Put, _ hits: Int64, isFile: Bool) throws {
+    private func keep(_ step: DiskWriter.Step, put: Put, hits: Int64, isFile: Bool) throws {
         if isFile {
             let id = step.key.id, target = to.bodyPath(id)
             try Directory.create(FilePath.parent(of: target))

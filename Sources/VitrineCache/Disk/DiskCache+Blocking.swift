@@ -42,7 +42,7 @@ extension DiskCache {
             _ bytes: [UInt8], forKey key: CacheKey, timeToLive: Duration? = nil, validator: [UInt8] = [],
             tags: [String] = []
         ) throws(CacheError) {
-            try set(.ready(bytes), key, timeToLive, validator, tags)
+            try set(.ready(bytes), key: key, life: timeToLive, validator: validator, tags: tags)
         }
 
         /// The blocking form of ``DiskCache/set(forKey:timeToLive:validator:tags:bytes:)``.
@@ -50,11 +50,11 @@ extension DiskCache {
             forKey key: CacheKey, timeToLive: Duration? = nil, validator: [UInt8] = [], tags: [String] = [],
             bytes: @escaping @Sendable () throws -> [UInt8]
         ) throws(CacheError) {
-            try set(.lazy(LazyBytes(bytes)), key, timeToLive, validator, tags)
+            try set(.lazy(LazyBytes(bytes)), key: key, life: timeToLive, validator: validator, tags: tags)
         }
 
         private func set(
-            _ body: Body, _ key: CacheKey, _ life: Duration?, _ validator: [UInt8], _ tags: [String]
+            _ body: Body, key: CacheKey, life: Duration?, validator: [UInt8], tags: [String]
         ) throws(CacheError) {
             let tags = try EntryTags(tags, began: tags.isEmpty ? nil : try engine.purgeMark())
             let operation = try engine.put(body, in: format, timeToLive: life, validator: validator, tags: tags)

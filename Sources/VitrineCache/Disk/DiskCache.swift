@@ -142,7 +142,7 @@ public final class DiskCache: Sendable {
         _ bytes: [UInt8], forKey key: CacheKey, timeToLive: Duration? = nil, validator: [UInt8] = [],
         tags: [String] = []
     ) async throws(CacheError) {
-        try await set(.ready(bytes), key, timeToLive, validator, tags)
+        try await set(.ready(bytes), key: key, life: timeToLive, validator: validator, tags: tags)
     }
 
     /// Stores bytes that are made on the thread of the cache.
@@ -158,11 +158,11 @@ public final class DiskCache: Sendable {
         forKey key: CacheKey, timeToLive: Duration? = nil, validator: [UInt8] = [], tags: [String] = [],
         bytes: @escaping @Sendable () throws -> [UInt8]
     ) async throws(CacheError) {
-        try await set(.lazy(LazyBytes(bytes)), key, timeToLive, validator, tags)
+        try await set(.lazy(LazyBytes(bytes)), key: key, life: timeToLive, validator: validator, tags: tags)
     }
 
     private func set(
-        _ body: Body, _ key: CacheKey, _ life: Duration?, _ validator: [UInt8], _ tags: [String]
+        _ body: Body, key: CacheKey, life: Duration?, validator: [UInt8], tags: [String]
     ) async throws(CacheError) {
         var began: PurgeMark?
         if !tags.isEmpty {

@@ -24,7 +24,7 @@ extension DiskEngine {
         else { return nil }
         let now = now
         guard !isExpired(row, now) else { return nil }
-        used(row, key, now)
+        used(row, key: key, now: now)
         return DiskCache.Entry(
             key: key.key, bytes: row.body, created: .nanoseconds(row.created),
             expires: row.expires.map { .nanoseconds($0) }, isExpired: false, validator: row.validator, tags: row.tags)
@@ -76,11 +76,11 @@ extension DiskEngine {
             key.format.counters.miss()
             return nil
         }
-        used(row, key, now)
+        used(row, key: key, now: now)
         return row
     }
 
-    private func used(_ row: DiskReader.Row, _ key: EntryKey, _ now: Int64) {
+    private func used(_ row: DiskReader.Row, key: EntryKey, now: Int64) {
         key.format.counters.hit()
         let isSaturated = row.hits >= 15 && configuration.eviction == .sizeAndFrequency
         if !isSaturated || now &- row.used > HitRecorder.useInterval {
@@ -296,7 +296,7 @@ extension DiskEngine {
             }
             guard let page, let end = page.last else { break }
             for (key, row) in page {
-                try verify(EntryKey(key, format), row, &report, &files)
+                try verify(EntryKey(key, format), row: row, report: &report, files: &files)
             }
             last = end.key
         }
@@ -306,7 +306,7 @@ extension DiskEngine {
     }
 
     private func verify(
-        _ key: EntryKey, _ row: DiskReader.Row, _ report: inout DiskCache.VerifyReport, _ files: inout Set<String>
+        _ key: EntryKey, row: DiskReader.Row, report: inout DiskCache.VerifyReport, files: inout Set<String>
     ) throws(CacheError) {
         let file = DiskLayout.fileName(key.id)
         if row.isFile { files.insert(file) }
@@ -370,7 +370,7 @@ extension DiskEngine {
                 guard let generation = state.withLock({ $0.generation }) else { return }
                 do {
                     try writer.transaction {
-                        for key in keys { try repair(key, writer, generation) }
+                        for key in keys { try repair(key, writer: writer, generation: generation) }
                     }
                 } catch {
                     throw Self.error(error, path: layout.root)
@@ -383,7 +383,7 @@ extension DiskEngine {
     }
 
     private func repair(
-        _ key: EntryKey, _ writer: DiskWriter, _ generation: Generation
+        _ key: EntryKey, writer: DiskWriter, generation: Generation
     ) throws(DatabaseError) {
         // Nobody writes now: what does not fit is damaged.
         let reader = try generation.takeReader()

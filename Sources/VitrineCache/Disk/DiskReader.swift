@@ -144,13 +144,13 @@ final class DiskReader: @unchecked Sendable {
         if try isPending(row) { return (.nothing, false) }
         let sum = UInt64(bitPattern: select.integer(at: 7)) ^ seal
         let body = select.integer(at: 8)
-        if row.isFile { return (try readFile(id, row, sum), false) }
-        guard body < 0 else { return (try readBody(body, of: id, &row, sum) ? .row(row) : .damaged, false) }
-        return (try readBlocks(select.withBytes(at: 11) { Extent.decode($0) }, of: id, row, sum), true)
+        if row.isFile { return (try readFile(id: id, row: row, sum: sum), false) }
+        guard body < 0 else { return (try readBody(body, of: id, row: &row, sum: sum) ? .row(row) : .damaged, false) }
+        return (try readBlocks(select.withBytes(at: 11) { Extent.decode($0) }, of: id, row: row, sum: sum), true)
     }
 
     private func readBlocks(
-        _ extents: [Extent], of id: Int64, _ row: Row, _ sum: UInt64
+        _ extents: [Extent], of id: Int64, row: Row, sum: UInt64
     ) throws(DatabaseError) -> Found {
         // Another process has changed the schema since this connection was opened.
         guard core?.hasBlocks == true else {
@@ -174,7 +174,7 @@ final class DiskReader: @unchecked Sendable {
     ///
     /// - Returns: Whether the body is intact.
     private func readBody(
-        _ number: Int64, of id: Int64, _ row: inout Row, _ sum: UInt64
+        _ number: Int64, of id: Int64, row: inout Row, sum: UInt64
     ) throws(DatabaseError) -> Bool {
         guard let select = core?.body else { return false }
         select.bind(number, at: 1)
@@ -184,7 +184,7 @@ final class DiskReader: @unchecked Sendable {
         return row.body.count == row.size && row.body.withUnsafeBytes { EntrySum.body($0, id: id) } == sum
     }
 
-    private func readFile(_ id: Int64, _ row: Row, _ sum: UInt64) throws(DatabaseError) -> Found {
+    private func readFile(id: Int64, row: Row, sum: UInt64) throws(DatabaseError) -> Found {
         var row = row
         let file = path + "/files/" + DiskLayout.fileName(id)
         if !waits, row.size > Self.largestAtOnce { return .nothing }
@@ -244,7 +244,7 @@ final class DiskReader: @unchecked Sendable {
     /// Whether one of the tags was purged since the work on an entry began.
     func isPurged(_ tags: EntryTags) throws(DatabaseError) -> Bool {
         guard let database = core?.database else { return false }
-        return try DiskWriter.isPurged(tags, origin, database)
+        return try DiskWriter.isPurged(tags, origin: origin, database: database)
     }
 
     // MARK: Without bodies

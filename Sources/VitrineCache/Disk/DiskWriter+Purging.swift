@@ -117,13 +117,13 @@ extension DiskWriter {
     /// Whether one of the tags of an entry was purged after the work on it began.
     func isPurged(_ tags: EntryTags) throws(DatabaseError) -> Bool {
         guard !tags.isEmpty else { return false }
-        return try Self.isPurged(tags, purgeOrigin, try statements().database)
+        return try Self.isPurged(tags, origin: purgeOrigin, database: try statements().database)
     }
 
     /// The same in any connection. Everything of an earlier generation was removed, so that work which began in one,
     /// or in an unknown one, counts as purged, unless that one was damaged.
     static func isPurged(
-        _ tags: EntryTags, _ origin: PurgeOrigin, _ database: Database
+        _ tags: EntryTags, origin: PurgeOrigin, database: Database
     ) throws(DatabaseError) -> Bool {
         guard let began = tags.began, origin.continues(began.generation) else { return !tags.isEmpty }
         let select = try database.cachedStatement(

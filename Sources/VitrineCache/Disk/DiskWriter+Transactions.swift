@@ -49,7 +49,7 @@ extension DiskWriter {
             try prelude(hits: hits, formats: formats, conditions: conditions)
             for step in steps {
                 switch step.operation {
-                case .put(let put): try self.put(put, step.bytes, step.key, conditions)
+                case .put(let put): try self.put(put, bytes: step.bytes, key: step.key, conditions: conditions)
                 case .remove:
                     if let stored = try find(step.key.id) { try delete(stored) }
                 case .patch(let patch): try apply(patch, to: step.key)
@@ -84,7 +84,7 @@ extension DiskWriter {
         }
     }
 
-    private func put(_ put: Put, _ bytes: [UInt8], _ key: EntryKey, _ conditions: BatchConditions) throws {
+    private func put(_ put: Put, bytes: [UInt8], key: EntryKey, conditions: BatchConditions) throws {
         let charge = Self.charge(bytes: bytes.count, key: key.key, put)
         let stored = try find(key.id)
         if try isPurged(put.tags) {

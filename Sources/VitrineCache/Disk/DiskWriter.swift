@@ -294,18 +294,22 @@ final class DiskWriter: @unchecked Sendable {
         let core = try statements()
         for (id, account) in accounts where account != storedAccounts[id] {
             if account.count > 0 {
-                try store(id, names[id] ?? "", account.bytes, account.count, account.floor, 0, 0)
+                try store(
+                    id: id, name: names[id] ?? "", bytes: account.bytes, count: account.count, floor: account.floor,
+                    latest: 0, files: 0)
             } else {
                 core.deleteAccount.bind(id, at: 1)
                 try core.deleteAccount.run()
             }
         }
         guard totals != storedTotals else { return }
-        try store(Self.totalID, "", totals.bytes, totals.count, totals.uses, totals.latest, totals.fileBytes)
+        try store(
+            id: Self.totalID, name: "", bytes: totals.bytes, count: totals.count, floor: totals.uses,
+            latest: totals.latest, files: totals.fileBytes)
     }
 
     private func store(
-        _ id: Int64, _ name: String, _ bytes: Int, _ count: Int, _ floor: Double, _ latest: Int64, _ files: Int
+        id: Int64, name: String, bytes: Int, count: Int, floor: Double, latest: Int64, files: Int
     ) throws(DatabaseError) {
         let set = try statements().setAccount
         set.bind(id, at: 1)

@@ -45,7 +45,8 @@ final class HitRecorder: Sendable {
         state.withLock { state in
             state.sequence &+= 1
             let sequence = state.sequence
-            let count = Self.add(&state.hits[id, default: Hit(count: 0, used: now, sequence: sequence)], now, sequence)
+            let count = Self.add(
+                &state.hits[id, default: Hit(count: 0, used: now, sequence: sequence)], now: now, sequence: sequence)
             if !state.isWorthWriting, count >= stored || now &- used > Self.useInterval {
                 state.isWorthWriting = true
                 state.oldest = now
@@ -57,7 +58,7 @@ final class HitRecorder: Sendable {
         }
     }
 
-    private static func add(_ hit: inout Hit, _ now: Int64, _ sequence: Int) -> Int64 {
+    private static func add(_ hit: inout Hit, now: Int64, sequence: Int) -> Int64 {
         hit.count &+= 1
         hit.used = now
         hit.sequence = sequence

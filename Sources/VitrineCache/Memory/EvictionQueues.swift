@@ -195,15 +195,23 @@ package struct EvictionQueues: ~Copyable {
 
     private mutating func enter(_ slot: Int32, _ place: Place) {
         nodes[Int(slot)].place = place.rawValue
-        if place == .small { Self.link(slot, &small, nodes) } else { Self.link(slot, &main, nodes) }
+        if place == .small {
+            Self.link(slot, ends: &small, nodes: nodes)
+        } else {
+            Self.link(slot, ends: &main, nodes: nodes)
+        }
     }
 
     private mutating func leave(_ slot: Int32) {
         let isSmall = nodes[Int(slot)].place == Place.small.rawValue
-        if isSmall { Self.unlink(slot, &small, nodes) } else { Self.unlink(slot, &main, nodes) }
+        if isSmall {
+            Self.unlink(slot, ends: &small, nodes: nodes)
+        } else {
+            Self.unlink(slot, ends: &main, nodes: nodes)
+        }
     }
 
-    private static func link(_ slot: Int32, _ ends: inout Ends, _ nodes: UnsafeMutablePointer<Node>) {
+    private static func link(_ slot: Int32, ends: inout Ends, nodes: UnsafeMutablePointer<Node>) {
         nodes[Int(slot)].previous = ends.newest
         nodes[Int(slot)].next = -1
         if ends.newest >= 0 { nodes[Int(ends.newest)].next = slot } else { ends.oldest = slot }
@@ -211,7 +219,7 @@ package struct EvictionQueues: ~Copyable {
         ends.cost &+= nodes[Int(slot)].cost
     }
 
-    private static func unlink(_ slot: Int32, _ ends: inout Ends, _ nodes: UnsafeMutablePointer<Node>) {
+    private static func unlink(_ slot: Int32, ends: inout Ends, nodes: UnsafeMutablePointer<Node>) {
         let next = nodes[Int(slot)].next, previous = nodes[Int(slot)].previous
         if previous >= 0 { nodes[Int(previous)].next = next } else { ends.oldest = next }
         if next >= 0 { nodes[Int(next)].previous = previous } else { ends.newest = previous }

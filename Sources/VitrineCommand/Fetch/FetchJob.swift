@@ -25,7 +25,7 @@ struct FetchJob: Sendable {
         let start = ContinuousClock.now
         var report = FetchReport(url: item.name)
         do {
-            try await fetch(number, item, &report)
+            try await fetch(number, item: item, report: &report)
         } catch {
             report.error = Self.reason(error)
         }
@@ -33,7 +33,7 @@ struct FetchJob: Sendable {
         return report
     }
 
-    private func fetch(_ number: Int, _ item: FetchItem, _ report: inout FetchReport) async throws {
+    private func fetch(_ number: Int, item: FetchItem, report: inout FetchReport) async throws {
         let request = options.request(for: item.url)
         defer { display.remove(number) }
         if let cache {
@@ -49,8 +49,8 @@ struct FetchJob: Sendable {
             }
         }
         switch item.output {
-        case .standardOutput?: try await stream(request, number, item, &report)
-        case .file(let path)?: try await download(request, number, item, to: path, &report)
+        case .standardOutput?: try await stream(request, number: number, item: item, report: &report)
+        case .file(let path)?: try await download(request, number: number, item: item, to: path, report: &report)
         case nil: break
         }
     }
@@ -65,7 +65,7 @@ struct FetchJob: Sendable {
         guard let output = item.output else { return }
         var bytes = answer.bytes
         if let size {
-            bytes = try await picture(bytes, size, item, output)
+            bytes = try await picture(bytes, size: size, item: item, output: output)
             report.type = nil
             report.bytes = bytes.count
         }
@@ -85,7 +85,7 @@ struct FetchJob: Sendable {
 
     /// Returns an image scaled down to a size, in the format of the output's extension.
     private func picture(
-        _ bytes: [UInt8], _ size: PixelSize, _ item: FetchItem, _ output: FetchItem.Target
+        _ bytes: [UInt8], size: PixelSize, item: FetchItem, output: FetchItem.Target
     ) async throws(CacheError) -> [UInt8] {
         var format = FormatArgument.auto
         if case .file(let path) = output, let named = FormatArgument(path: path) { format = named }
@@ -101,7 +101,7 @@ struct FetchJob: Sendable {
     }
 
     private func download(
-        _ request: HTTPRequest, _ number: Int, _ item: FetchItem, to output: String, _ report: inout FetchReport
+        _ request: HTTPRequest, number: Int, item: FetchItem, to output: String, report: inout FetchReport
     ) async throws(NetworkError) {
         let progress = TransferProgress()
         display.add(number, name: item.name, progress)
@@ -118,7 +118,7 @@ struct FetchJob: Sendable {
 
     /// Writes a body to standard output as it arrives, past the cache.
     private func stream(
-        _ request: HTTPRequest, _ number: Int, _ item: FetchItem, _ report: inout FetchReport
+        _ request: HTTPRequest, number: Int, item: FetchItem, report: inout FetchReport
     ) async throws {
         let progress = TransferProgress()
         display.add(number, name: item.name, progress)

@@ -71,7 +71,7 @@ struct ContactSheetCommand: AsyncParsableCommand {
             case .failure(let failure): return Entry(failure: failure)
             case .success(let item):
                 do {
-                    return Entry(cell: try await Self.cell(item, room, parts, web, service))
+                    return Entry(cell: try await Self.cell(item, room: room, parts: parts, web: web, service: service))
                 } catch {
                     return Entry(failure: InputFailure(item, error))
                 }
@@ -113,12 +113,12 @@ struct ContactSheetCommand: AsyncParsableCommand {
     }
 
     private static func cell(
-        _ item: InputItem, _ room: PixelSize, _ parts: PartOptions, _ web: WebPageOptions,
-        _ service: ImagePipeline
+        _ item: InputItem, room: PixelSize, parts: PartOptions, web: WebPageOptions,
+        service: ImagePipeline
     ) async throws -> ContactSheet.Item {
         let options = parts.options(page: item.page)
         let (source, kind) = try await item.source(options, web: web)
-        var detail = try await details(item, kind, options)
+        var detail = try await details(item, kind: kind, options: options)
         let size = ImageResizer(size: room, mode: .aspectFit, allowsUpscaling: kind.map(\.isDrawn) ?? true)
         var request = ImageRequest(source, size: size)
         request.executionPriority = .normal
@@ -129,7 +129,7 @@ struct ContactSheetCommand: AsyncParsableCommand {
     }
 
     private static func details(
-        _ item: InputItem, _ kind: FileKind?, _ options: SourceDetector.Options
+        _ item: InputItem, kind: FileKind?, options: SourceDetector.Options
     ) async throws -> String {
         guard case .input(let input) = item.content else { return "" }
         switch kind {

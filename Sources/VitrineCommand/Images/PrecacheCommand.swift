@@ -163,7 +163,7 @@ private struct PrecacheJob: Sendable {
             let options = parts.options(page: item.page)
             let (source, kind) = try await item.source(options, web: web)
             if let desktop {
-                let result = await fill(desktop, item, source, kind)
+                let result = await fill(desktop, item: item, source: source, kind: kind)
                 report.made = result.made
                 report.skipped = result.skipped
                 if let error = result.error { throw error }
@@ -198,7 +198,7 @@ private struct PrecacheJob: Sendable {
     /// Makes all missing sizes from one decode. Files that file managers keep no thumbnails of fail, and so do unchanged
     /// files that failed before, without another decode.
     private func fill(
-        _ desktop: DesktopThumbnailCache, _ item: InputItem, _ source: any ImageSource, _ kind: FileKind?
+        _ desktop: DesktopThumbnailCache, item: InputItem, source: any ImageSource, kind: FileKind?
     ) async -> DesktopResult {
         let sizes = boxes.compactMap { DesktopThumbnailSize(covering: $0.size.longestSide) }
         return await BlockingExecutor.shared.run {

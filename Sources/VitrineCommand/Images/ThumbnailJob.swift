@@ -68,8 +68,10 @@ struct ThumbnailJob: Sendable {
             options.decode = decode
             let wanted = options
             let (source, kind) = try await item.source(wanted, web: web)
-            try await describe(item, kind, wanted, &report)
-            if preview.animated { return await makePreviews(of: item, source, targets, report, since: start) }
+            try await describe(item, kind: kind, options: wanted, report: &report)
+            if preview.animated {
+                return await makePreviews(of: item, source: source, targets: targets, report: report, since: start)
+            }
             requests = boxes.map { box in
                 var request = ImageRequest(source, size: box)
                 request.executionPriority = .normal
@@ -102,7 +104,7 @@ struct ThumbnailJob: Sendable {
 
     /// Makes an animated preview at each size.
     private func makePreviews(
-        of item: InputItem, _ source: any ImageSource, _ targets: [OutputPlan.Target], _ report: ThumbnailReport,
+        of item: InputItem, source: any ImageSource, targets: [OutputPlan.Target], report: ThumbnailReport,
         since start: ContinuousClock.Instant
     ) async -> [ThumbnailReport] {
         var reports: [ThumbnailReport] = []
@@ -129,7 +131,7 @@ struct ThumbnailJob: Sendable {
 
     /// Reads the header for the report. Unreadable images fail here, with the most exact reason.
     private func describe(
-        _ item: InputItem, _ kind: FileKind?, _ options: SourceDetector.Options, _ report: inout ThumbnailReport
+        _ item: InputItem, kind: FileKind?, options: SourceDetector.Options, report: inout ThumbnailReport
     ) async throws {
         guard case .input(let input) = item.content else { return }
         if case .bytes(let bytes, _) = input { report.inputBytes = bytes.count }

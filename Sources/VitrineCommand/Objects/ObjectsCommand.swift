@@ -151,15 +151,15 @@ struct ObjectsMigrateCommand: AsyncParsableCommand {
             let versions = try store.storedVersions()
             for version in versions where version.count > 0 {
                 guard let newest = versions.last(where: { $0.type == version.type }) else { continue }
-                report(version, newest, store.registry)
+                report(version, newest: newest, registry: store.registry)
             }
         }
     }
 
     private func report(
-        _ stored: ObjectStore.StoredVersion, _ newest: ObjectStore.StoredVersion, _ registry: TypeRegistry
+        _ stored: ObjectStore.StoredVersion, newest: ObjectStore.StoredVersion, registry: TypeRegistry
     ) {
-        let differences = Self.differences(stored, newest, registry)
+        let differences = Self.differences(stored, new: newest, registry: registry)
         let line = ObjectLine(
             type: stored.type, version: stored.version.description, objects: stored.count,
             intact: differences.isEmpty, newest: newest.version.description, differences: differences)
@@ -176,7 +176,7 @@ struct ObjectsMigrateCommand: AsyncParsableCommand {
 
     /// Returns the differences between two versions of a type and of the types inside it.
     private static func differences(
-        _ old: ObjectStore.StoredVersion, _ new: ObjectStore.StoredVersion, _ registry: TypeRegistry
+        _ old: ObjectStore.StoredVersion, new: ObjectStore.StoredVersion, registry: TypeRegistry
     ) -> [String] {
         guard let before = registry.schema(fingerprint: old.fingerprint),
             let after = registry.schema(fingerprint: new.fingerprint)

@@ -188,7 +188,8 @@ enum StandardStream {
         bytes.withUnsafeBytes { bytes in
             var offset = 0
             while offset < bytes.count {
-                let count = writeSome(descriptor, bytes.baseAddress.map { $0 + offset }, bytes.count - offset)
+                let count = writeSome(
+                    descriptor, bytes: bytes.baseAddress.map { $0 + offset }, count: bytes.count - offset)
                 if count > 0 {
                     offset += count
                 } else if count < 0, errno == EAGAIN {
@@ -207,7 +208,9 @@ enum StandardStream {
 }
 
 /// `write(2)`, for functions with its name.
-private func writeSome(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int { write(descriptor, bytes, count) }
+private func writeSome(_ descriptor: Int32, bytes: UnsafeRawPointer?, count: Int) -> Int {
+    write(descriptor, bytes, count)
+}
 
 /// One JSON object on one line, with keys in alphabetical order. Bytes of paths that are not UTF-8 are `\udbff\udeXX`,
 /// as in `PathText`.

@@ -224,7 +224,7 @@ private enum Sixel {
         if !palette.entries.isEmpty {
             var matcher = NearestColor(palette.pixels)
             for top in stride(from: 0, to: image.height, by: 6) {
-                band(image, top, &matcher, palette.entries.count, &text)
+                band(image, top: top, matcher: &matcher, colors: palette.entries.count, text: &text)
                 if top + 6 < image.height { text.append(UInt8(ascii: "-")) }
             }
         }
@@ -232,7 +232,7 @@ private enum Sixel {
     }
 
     private static func band(
-        _ image: Image, _ top: Int, _ matcher: inout NearestColor, _ colors: Int, _ text: inout [UInt8]
+        _ image: Image, top: Int, matcher: inout NearestColor, colors: Int, text: inout [UInt8]
     ) {
         let width = image.width
         // For every colour that occurs, its bits in each column.
@@ -243,7 +243,8 @@ private enum Sixel {
                 for x in 0..<width {
                     let p = PixelMath.load(line + x * 4)
                     guard p >> 24 >= 128 else { continue }
-                    let color = Int(matcher.index(Int(p & 255), Int(p >> 8 & 255), Int(p >> 16 & 255)))
+                    let color = Int(
+                        matcher.index(red: Int(p & 255), green: Int(p >> 8 & 255), blue: Int(p >> 16 & 255)))
                     if bits[color] == nil { bits[color] = [UInt8](repeating: 0, count: width) }
                     bits[color]?[x] |= 1 << UInt8(row)
                 }

@@ -13,14 +13,15 @@ package enum CanonRaw3Locator: PictureLocating {
     }
 
     package static func pictures(
-        _ reader: ByteReader, _ format: ImageFormat, _ limits: ImageLimits
+        _ reader: ByteReader, format: ImageFormat, limits: ImageLimits
     ) throws(ImageError) -> EmbeddedPictures {
         let boxes = ISOBox.children(reader, in: 0..<reader.count)
         var found = EmbeddedPictures()
         if let movie = boxes["moov"] {
             let children = ISOBox.children(reader, in: movie.payload)
             if let track = children["trak"], let picture = sample(reader, track) { found.pictures.append(picture) }
-            for box in children where box.type == "uuid" && isUUID(reader, box, 0x85C0_B687, 0x820F_11E0) {
+            for box in children
+            where box.type == "uuid" && isUUID(reader, box: box, first: 0x85C0_B687, second: 0x820F_11E0) {
                 let inner = ISOBox.children(reader, in: behindUUID(box, 16))
                 found.orientation = inner["CMT1"].flatMap { orientation(reader, $0.payload) }
                 if let thumbnail = inner["THMB"], let picture = blob(reader, thumbnail.payload, countAt: 8) {
@@ -28,7 +29,7 @@ package enum CanonRaw3Locator: PictureLocating {
                 }
             }
         }
-        for box in boxes where box.type == "uuid" && isUUID(reader, box, 0xEAF4_2B5E, 0x1C98_4B88) {
+        for box in boxes where box.type == "uuid" && isUUID(reader, box: box, first: 0xEAF4_2B5E, second: 0x1C98_4B88) {
             let inner = ISOBox.children(reader, in: behindUUID(box, 24))
             if let preview = inner["PRVW"], let picture = blob(reader, preview.payload, countAt: 12) {
                 found.pictures.append(picture)
@@ -38,7 +39,7 @@ package enum CanonRaw3Locator: PictureLocating {
     }
 
     /// Whether the box has the identifier that begins with these two words.
-    private static func isUUID(_ reader: ByteReader, _ box: ISOBox, _ first: Int, _ second: Int) -> Bool {
+    private static func isUUID(_ reader: ByteReader, box: ISOBox, first: Int, second: Int) -> Bool {
         let at = box.payload.lowerBound
         return box.payload.count > 24 && (try? reader.u32(at: at)) == first
             && (try? reader.u32(at: at &+ 4)) == second
@@ -97,7 +98,7 @@ package enum CanonHeapLocator: PictureLocating {
     }
 
     package static func pictures(
-        _ reader: ByteReader, _ format: ImageFormat, _ limits: ImageLimits
+        _ reader: ByteReader, format: ImageFormat, limits: ImageLimits
     ) throws(ImageError) -> EmbeddedPictures {
         let isBigEndian = reader.matches("MM", at: 0)
         func u16(_ offset: Int) throws(ImageError) -> Int { try reader.u16(at: offset, bigEndian: isBigEndian) }

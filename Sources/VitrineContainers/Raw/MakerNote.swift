@@ -68,7 +68,7 @@ struct MakerNote {
             let structure = try? TIFFStructure(outer.reader, start..<outer.range.upperBound),
             let directory = try? structure.directory(at: structure.firstDirectory)
         else { return [] }
-        return subdirectory(structure, directory[0x0011], 0x0201, 0x0202)
+        return subdirectory(structure, field: directory[0x0011], offset: 0x0201, count: 0x0202)
     }
 
     private func pictures(
@@ -77,7 +77,9 @@ struct MakerNote {
         var pictures: [EmbeddedPicture] = []
         // Offset and length: Minolta and Olympus, later Olympus, Pentax.
         for (offset, count) in [(0x0088, 0x0089), (0x1036, 0x1037), (0x0004, 0x0003)] {
-            if let picture = picture(structure, directory, offset, count) { pictures.append(picture) }
+            if let picture = picture(structure, directory: directory, offset: offset, count: count) {
+                pictures.append(picture)
+            }
         }
         // The file as a value: Minolta, Olympus, and Sony behind 32 bytes.
         for tag in [0x0081, 0x0100, 0x2001] {
@@ -87,25 +89,25 @@ struct MakerNote {
                 ?? jpeg(at: range.lowerBound + 32, count: range.count - 32)
             if let picture { pictures.append(picture) }
         }
-        pictures += subdirectory(structure, directory[0x2020], 0x0101, 0x0102)  // CameraSettings of Olympus
-        pictures += subdirectory(structure, directory[0x0035], 0x0201, 0x0202)  // PreviewIFD of Samsung
+        pictures += subdirectory(structure, field: directory[0x2020], offset: 0x0101, count: 0x0102)  // CameraSettings of Olympus
+        pictures += subdirectory(structure, field: directory[0x0035], offset: 0x0201, count: 0x0202)  // PreviewIFD of Samsung
         return pictures
     }
 
     /// The preview of the directory that a field points at, or that stands in the field itself.
     private func subdirectory(
-        _ structure: TIFFStructure, _ field: TIFFStructure.Field?, _ offset: Int, _ count: Int
+        _ structure: TIFFStructure, field: TIFFStructure.Field?, offset: Int, count: Int
     ) -> [EmbeddedPicture] {
         guard let field else { return [] }
         let at = field.type == 7 ? field.offset : structure.integer(field)
         guard let at, let directory = try? structure.directory(at: at),
-            let picture = picture(structure, directory, offset, count)
+            let picture = picture(structure, directory: directory, offset: offset, count: count)
         else { return [] }
         return [picture]
     }
 
     private func picture(
-        _ structure: TIFFStructure, _ directory: TIFFStructure.Directory, _ offset: Int, _ count: Int
+        _ structure: TIFFStructure, directory: TIFFStructure.Directory, offset: Int, count: Int
     ) -> EmbeddedPicture? {
         guard let offset = structure.integer(directory[offset]), let count = structure.integer(directory[count]) else {
             return nil

@@ -13,7 +13,7 @@ package enum FujifilmRawLocator: PictureLocating {
     }
 
     package static func pictures(
-        _ reader: ByteReader, _ format: ImageFormat, _ limits: ImageLimits
+        _ reader: ByteReader, format: ImageFormat, limits: ImageLimits
     ) throws(ImageError) -> EmbeddedPictures {
         let (offset, count) = (try reader.u32(at: 84), try reader.u32(at: 88))
         guard let picture = RawPicture.jpeg(reader, at: offset, count: count) else { return EmbeddedPictures() }
@@ -36,7 +36,7 @@ package enum SigmaRawLocator: PictureLocating {
     }
 
     package static func pictures(
-        _ reader: ByteReader, _ format: ImageFormat, _ limits: ImageLimits
+        _ reader: ByteReader, format: ImageFormat, limits: ImageLimits
     ) throws(ImageError) -> EmbeddedPictures {
         func u32(_ offset: Int) throws(ImageError) -> Int { try reader.u32(at: offset, bigEndian: false) }
         guard reader.count >= 64 else { throw .truncated(input: reader.name) }
@@ -89,7 +89,7 @@ package enum MinoltaRawLocator: PictureLocating {
     }
 
     package static func pictures(
-        _ reader: ByteReader, _ format: ImageFormat, _ limits: ImageLimits
+        _ reader: ByteReader, format: ImageFormat, limits: ImageLimits
     ) throws(ImageError) -> EmbeddedPictures {
         let isBigEndian = reader.matches("\0MRM", at: 0)
         var offset = 8

@@ -69,7 +69,7 @@ package enum TIFFRawLocator: PictureLocating {
     // MARK: Pictures
 
     package static func pictures(
-        _ reader: ByteReader, _ format: ImageFormat, _ limits: ImageLimits
+        _ reader: ByteReader, format: ImageFormat, limits: ImageLimits
     ) throws(ImageError) -> EmbeddedPictures {
         let structure = try TIFFStructure(reader, 0..<reader.count, allowsRaw: true)
         var walk = RawDirectoryWalk(structure)

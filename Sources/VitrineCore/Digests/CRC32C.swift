@@ -13,11 +13,11 @@ package struct CRC32C: Sendable, Hashable {
 
     /// Appends bytes.
     package mutating func update(_ bytes: UnsafeRawBufferPointer) {
-        state = Self.tables.withUnsafeBufferPointer { Self.update(state, bytes, $0) }
+        state = Self.tables.withUnsafeBufferPointer { Self.update(state, bytes: bytes, tables: $0) }
     }
 
     private static func update(
-        _ state: UInt32, _ bytes: UnsafeRawBufferPointer, _ tables: UnsafeBufferPointer<UInt32>
+        _ state: UInt32, bytes: UnsafeRawBufferPointer, tables: UnsafeBufferPointer<UInt32>
     ) -> UInt32 {
         var state = state, index = 0
         // Eight bytes at once, each by the table for its distance from the end of the eight (slicing by 8).

@@ -46,7 +46,7 @@ struct SHA256Function: BlockFunction {
             withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { schedule in
                 var block = blocks
                 for _ in 0..<count {
-                    compress(block, constants, schedule)
+                    compress(block, k: constants, w: schedule)
                     block += 64
                 }
             }
@@ -54,7 +54,7 @@ struct SHA256Function: BlockFunction {
     }
 
     private mutating func compress(
-        _ block: UnsafeRawPointer, _ k: UnsafeBufferPointer<UInt32>, _ w: UnsafeMutableBufferPointer<UInt32>
+        _ block: UnsafeRawPointer, k: UnsafeBufferPointer<UInt32>, w: UnsafeMutableBufferPointer<UInt32>
     ) {
         for t in 0..<16 {
             w[t] = UInt32(bigEndian: block.loadUnaligned(fromByteOffset: t &* 4, as: UInt32.self))

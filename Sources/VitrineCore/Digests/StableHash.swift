@@ -25,7 +25,7 @@ package enum StableHash {
     package static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt64 {
         let count = bytes.count
         var state = fold(seed ^ k0, UInt64(truncatingIfNeeded: count) ^ k1)
-        guard let base = bytes.baseAddress, count > 0 else { return finish(state, 0, 0) }
+        guard let base = bytes.baseAddress, count > 0 else { return finish(state, first: 0, second: 0) }
         var offset = 0
         if count >= 64 {
             var a = state, b = state ^ k2, c = state ^ k3, d = state ^ k4
@@ -46,11 +46,11 @@ package enum StableHash {
         if count &- offset >= 8 {
             tail.0 = word(base, offset)
             offset &+= 8
-            tail.1 = partial(base, offset, count &- offset)
+            tail.1 = partial(base, offset: offset, count: count &- offset)
         } else {
-            tail.0 = partial(base, offset, count &- offset)
+            tail.0 = partial(base, offset: offset, count: count &- offset)
         }
-        return finish(state, tail.0, tail.1)
+        return finish(state, first: tail.0, second: tail.1)
     }
 
     /// Returns the hash of bytes.
@@ -73,7 +73,7 @@ package enum StableHash {
     }
 
     @inline(__always)
-    private static func finish(_ state: UInt64, _ first: UInt64, _ second: UInt64) -> UInt64 {
+    private static func finish(_ state: UInt64, first: UInt64, second: UInt64) -> UInt64 {
         let mixed = fold(first ^ k2, second ^ state)
         return fold(mixed ^ k3, mixed >> 29 ^ k4)
     }
@@ -85,7 +85,7 @@ package enum StableHash {
 
     /// Up to seven bytes as one little-endian word. The length is part of the hash already.
     @inline(__always)
-    private static func partial(_ base: UnsafeRawPointer, _ offset: Int, _ count: Int) -> UInt64 {
+    private static func partial(_ base: UnsafeRawPointer, offset: Int, count: Int) -> UInt64 {
         var value: UInt64 = 0
         var index = 0
         while index < count {

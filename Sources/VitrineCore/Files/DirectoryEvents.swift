@@ -107,7 +107,7 @@ import Musl
         var isComplete = true
         withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 8) { buffer in
             while true {
-                let count = systemRead(descriptor, buffer.baseAddress, buffer.count)
+                let count = systemRead(descriptor, bytes: buffer.baseAddress, count: buffer.count)
                 if count < 0 && errno == EINTR { continue }
                 guard count > 0 else { return }
                 var offset = 0
@@ -133,7 +133,7 @@ import Musl
 }
 
 // The method hides the C function.
-private func systemRead(_ descriptor: Int32, _ bytes: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+private func systemRead(_ descriptor: Int32, bytes: UnsafeMutableRawPointer?, count: Int) -> Int {
     read(descriptor, bytes, count)
 }
 #endif

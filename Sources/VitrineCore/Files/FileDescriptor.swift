@@ -34,7 +34,7 @@ package struct FileDescriptor: ~Copyable {
         guard let base = bytes.baseAddress else { return }
         var offset = 0
         while offset < bytes.count {
-            let count = systemWrite(number, base + offset, bytes.count - offset)
+            let count = systemWrite(number, bytes: base + offset, count: bytes.count - offset)
             if count > 0 {
                 offset += count
             } else if count == 0 || errno != EINTR {
@@ -46,7 +46,7 @@ package struct FileDescriptor: ~Copyable {
     /// Reads up to the size of the buffer. Returns 0 at the end of the file.
     package func read(into buffer: UnsafeMutableRawBufferPointer) throws(FileError) -> Int {
         while true {
-            let count = systemRead(number, buffer.baseAddress, buffer.count)
+            let count = systemRead(number, bytes: buffer.baseAddress, count: buffer.count)
             if count >= 0 { return count }
             guard errno == EINTR else { throw FileError(operation: "read", path: path, code: errno) }
         }
@@ -82,11 +82,11 @@ package struct FileDescriptor: ~Copyable {
 }
 
 // The methods above hide the C functions of the same names.
-private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer, _ count: Int) -> Int {
+private func systemWrite(_ descriptor: Int32, bytes: UnsafeRawPointer, count: Int) -> Int {
     write(descriptor, bytes, count)
 }
 
-private func systemRead(_ descriptor: Int32, _ bytes: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+private func systemRead(_ descriptor: Int32, bytes: UnsafeMutableRawPointer?, count: Int) -> Int {
     read(descriptor, bytes, count)
 }
 

@@ -74,7 +74,7 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
         start: (Flight<Key, Value>) -> Void,
         deliver: @escaping ResultHandler
     ) -> FlightSubscription<Key, Value> {
-        let (flight, id, isNew, isMoreUrgent) = subscribe(key, priority, deliver)
+        let (flight, id, isNew, isMoreUrgent) = subscribe(key, priority: priority, deliver: deliver)
         if isNew { start(flight) }
         if isMoreUrgent { flight.priority.publish() }
         return FlightSubscription(flight: flight, id: id)
@@ -92,7 +92,7 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
         start: (Flight<Key, Value>) -> Void,
         deliver: @escaping ResultHandler
     ) {
-        let (flight, id, isNew, isMoreUrgent) = subscribe(key, priority, deliver)
+        let (flight, id, isNew, isMoreUrgent) = subscribe(key, priority: priority, deliver: deliver)
         subscribed(FlightSubscription(flight: flight, id: id))
         if isNew, !flight.cancellation.isCancelled { start(flight) }
         if isMoreUrgent { flight.priority.publish() }
@@ -101,7 +101,7 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
     /// Adds a subscriber to the run for a key, or to a new run.
     @inlinable
     func subscribe(
-        _ key: Key, _ priority: Priority, _ deliver: @escaping ResultHandler
+        _ key: Key, priority: Priority, deliver: @escaping ResultHandler
     ) -> (flight: Flight<Key, Value>, id: Int, isNew: Bool, isMoreUrgent: Bool) {
         flights.withLock { flights in
             if let flight = flights[key] {

@@ -48,10 +48,9 @@ public struct CacheKey: Sendable {
     ///
     /// - Parameters:
     ///   - first: The first part.
-    ///   - second: The second part.
-    ///   - rest: More parts.
-    public init(_ first: String, _ second: String, _ rest: String...) {
-        self.init(parts: [first, second] + rest)
+    ///   - rest: The other parts.
+    public init(_ first: String, _ rest: String...) {
+        self.init(parts: [first] + rest)
     }
 
     /// Creates a key with any number of parts. One part makes the same key as ``init(_:)``, none a key of its own.
@@ -63,7 +62,7 @@ public struct CacheKey: Sendable {
             return
         }
         var identity = String(Self.marker)
-        for part in parts { identity = Self.joined(identity, part, nil) }
+        for part in parts { identity = Self.joined(identity, first: part, second: nil) }
         self.init(identity: identity)
     }
 
@@ -89,12 +88,12 @@ public struct CacheKey: Sendable {
     ///
     /// - Parameter part: The part to append.
     public func appending(_ part: String) -> CacheKey {
-        CacheKey(identity: Self.joined(identity, part, nil))
+        CacheKey(identity: Self.joined(identity, first: part, second: nil))
     }
 
     /// Returns the key with two more parts at its end, at the cost of one.
     package func appending(_ first: String, _ second: String) -> CacheKey {
-        CacheKey(identity: Self.joined(identity, first, second))
+        CacheKey(identity: Self.joined(identity, first: first, second: second))
     }
 
     /// The parts of the key. An identity that no key produces counts as one part.
@@ -104,19 +103,19 @@ public struct CacheKey: Sendable {
     }
 
     /// Returns an identity with one or two more parts, in one piece of memory of the exact size.
-    private static func joined(_ identity: String, _ first: String, _ second: String?) -> String {
+    private static func joined(_ identity: String, first: String, second: String?) -> String {
         var (identity, first, second) = (identity, first, second)
         return identity.withUTF8 { identity in
             first.withUTF8 { first in
-                guard second != nil else { return joined(identity, first, nil) }
-                return second?.withUTF8 { joined(identity, first, $0) } ?? ""
+                guard second != nil else { return joined(identity, first: first, second: nil) }
+                return second?.withUTF8 { joined(identity, first: first, second: $0) } ?? ""
             }
         }
     }
 
     private typealias Bytes = UnsafeBufferPointer<UInt8>
 
-    private static func joined(_ identity: Bytes, _ first: Bytes, _ second: Bytes?) -> String {
+    private static func joined(_ identity: Bytes, first: Bytes, second: Bytes?) -> String {
         let isMarked = identity.first == 0x1F
         let start = isMarked ? identity.count : 1 + size(identity)
         let count = start + size(first) + (second.map(size) ?? 0)

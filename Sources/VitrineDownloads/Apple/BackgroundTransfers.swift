@@ -82,7 +82,7 @@ final class BackgroundTransfers: DownloadCarrier {
     }
 
     private func transfer(
-        _ record: DownloadRecord, _ progress: TransferProgress, _ engine: DownloadEngine
+        _ record: DownloadRecord, progress: TransferProgress, engine: DownloadEngine
     ) async -> Result<Void, NetworkError> {
         let id = record.id
         await begin(record, progress)

@@ -12,7 +12,7 @@ extension DownloadEngine {
         try request.check()
         try await open()
         guard DownloadRecord.isIdentifier(id) else { throw .unknown(id: id) }
-        if let known = state.withLock({ Self.known(request, id, $0) }) {
+        if let known = state.withLock({ Self.known(request, id: id, state: $0) }) {
             return try await resumeKnown(known, requestedAs: id)
         }
         let directory = request.directory ?? configuration.directory
@@ -29,8 +29,8 @@ extension DownloadEngine {
         }
         let (record, isNew) = state.withLock { state in
             // Another call may have started it meanwhile.
-            if let known = Self.known(request, id, state) { return (known, false) }
-            let entry = Entry(Self.record(request, id, in: directory, state), isNoted: false)
+            if let known = Self.known(request, id: id, state: state) { return (known, false) }
+            let entry = Entry(Self.record(request, id: id, in: directory, state: state), isNoted: false)
             return (keep(entry, in: &state), true)
         }
         guard isNew else { return try await resumeKnown(record, requestedAs: id) }
@@ -64,7 +64,7 @@ extension DownloadEngine {
 
     /// Returns the download of the same request, or one that does all that the request asks for. A failed one counts, as
     /// its partial file does.
-    private static func known(_ request: DownloadRequest, _ id: String, _ state: State) -> DownloadRecord? {
+    private static func known(_ request: DownloadRequest, id: String, state: State) -> DownloadRecord? {
         if let entry = state.entry(id) { return entry.record }
         return state.entries.values.first { entry in
             (entry.isUnfinished || entry.hasFailed) && entry.record.serves(request)
@@ -86,7 +86,7 @@ extension DownloadEngine {
     }
 
     private static func record(
-        _ request: DownloadRequest, _ id: String, in directory: String, _ state: State
+        _ request: DownloadRequest, id: String, in directory: String, state: State
     ) -> DownloadRecord {
         var request = request
         // An absolute path is independent of the current directory of the next run.

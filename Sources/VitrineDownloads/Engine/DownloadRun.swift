@@ -116,7 +116,7 @@ struct DownloadRun: Sendable {
     func watched<Value: Sendable>(
         _ progress: TransferProgress, _ transfer: @escaping @Sendable () async -> Result<Value, NetworkError>
     ) async throws(DownloadError) -> Value {
-        let watcher = DownloadWatcher(record, engine, progress)
+        let watcher = DownloadWatcher(record, engine: engine, progress: progress)
         rules.watcher.withLock { $0 = watcher }
         let work = Task(executorPreference: engine.transfers) { await transfer() }
         let watching = Task { await watcher.run { work.cancel() } }

@@ -8,7 +8,7 @@ final class DownloadWatcher: Sendable {
     private let progress: TransferProgress
     private let found = Locked<DownloadError?>(nil)
 
-    init(_ record: DownloadRecord, _ engine: DownloadEngine, _ progress: TransferProgress) {
+    init(_ record: DownloadRecord, engine: DownloadEngine, progress: TransferProgress) {
         self.record = record
         self.engine = engine
         self.progress = progress

@@ -29,7 +29,7 @@ final class NetworkWatch: Sendable {
         }
         for pipe in pipes { _ = fcntl(pipe, F_SETFD, FD_CLOEXEC) }
         end = pipes[1]
-        thread.submit { [wake = pipes[0]] in Self.run(routes, wake, changed) }
+        thread.submit { [wake = pipes[0]] in Self.run(routes, wake: wake, changed: changed) }
     }
 
     deinit {
@@ -48,7 +48,7 @@ final class NetworkWatch: Sendable {
         }
     }
 
-    private static func run(_ routes: Int32, _ wake: Int32, _ changed: @Sendable () -> Void) {
+    private static func run(_ routes: Int32, wake: Int32, changed: @Sendable () -> Void) {
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
         var descriptors = [
             pollfd(fd: routes, events: Int16(POLLIN), revents: 0), pollfd(fd: wake, events: Int16(POLLIN), revents: 0),

@@ -93,9 +93,13 @@ struct AVIFFrameReader {
         let alpha = reducedAlpha()
         let weight = alpha != nil && frame.premultiplied == 0 && factor > 1
         var planes = [
-            reduce(frame.y, frame.y_stride, lumaScale, weighted: weight),
-            reduce(frame.u, frame.u_stride, chromaScale, shiftX, shiftY, weighted: weight),
-            reduce(frame.v, frame.v_stride, chromaScale, shiftX, shiftY, weighted: weight),
+            reduce(frame.y, stride: frame.y_stride, scale: lumaScale, weighted: weight),
+                reduce(
+                    frame.u, stride: frame.u_stride, scale: chromaScale, shiftX: shiftX, shiftY: shiftY,
+                    weighted: weight),
+                reduce(
+                    frame.v, stride: frame.v_stride, scale: chromaScale, shiftX: shiftX, shiftY: shiftY,
+                    weighted: weight),
         ]
         if let alpha { planes.append(alpha) }
         return DecodedImage(
@@ -107,7 +111,9 @@ struct AVIFFrameReader {
     func gray() -> DecodedImage {
         let alpha = reducedAlpha()
         let weight = alpha != nil && frame.premultiplied == 0 && factor > 1
-        let planes = [reduce(frame.y, frame.y_stride, fullScale, weighted: weight)] + (alpha.map { [$0] } ?? [])
+            let planes =
+                [reduce(frame.y, stride: frame.y_stride, scale: fullScale, weighted: weight)]
+                + (alpha.map { [$0] } ?? [])
         return DecodedImage(
             planes: [interleave(planes)], model: .gray, alpha: meaning(of: alpha), samplesAreMeans: factor > 1)
     }
@@ -117,9 +123,9 @@ struct AVIFFrameReader {
         let alpha = reducedAlpha()
         let weight = alpha != nil && frame.premultiplied == 0 && factor > 1
         var planes = [
-            reduce(frame.v, frame.v_stride, fullScale, weighted: weight),
-            reduce(frame.y, frame.y_stride, fullScale, weighted: weight),
-            reduce(frame.u, frame.u_stride, fullScale, weighted: weight),
+            reduce(frame.v, stride: frame.v_stride, scale: fullScale, weighted: weight),
+            reduce(frame.y, stride: frame.y_stride, scale: fullScale, weighted: weight),
+            reduce(frame.u, stride: frame.u_stride, scale: fullScale, weighted: weight),
         ]
         if let alpha { planes.append(alpha) }
         return DecodedImage(
@@ -137,15 +143,16 @@ struct AVIFFrameReader {
         let middle = Int32(1) << Int32(frame.depth - 1)
         var line = [UInt8](repeating: 255, count: width * channels)
         var reducer = BoxReducer(width: width, height: height, channels: channels, factor: factor)
-        func row(_ samples: UnsafeRawPointer?, _ stride: Int, _ y: Int) -> UnsafePointer<UInt16>? {
+        func row(_ samples: UnsafeRawPointer?, stride: Int, y: Int) -> UnsafePointer<UInt16>? {
             samples.map { ($0 + y * stride).assumingMemoryBound(to: UInt16.self) }
         }
         func level(_ value: Int32) -> UInt8 { UInt8((max(0, min(most, value)) * 255 + most / 2) / most) }
         for y in 0..<height {
-            guard let luma = row(frame.y, frame.y_stride, y), let cg = row(frame.u, frame.u_stride, y),
-                let co = row(frame.v, frame.v_stride, y)
+                guard let luma = row(frame.y, stride: frame.y_stride, y: y),
+                    let cg = row(frame.u, stride: frame.u_stride, y: y),
+                let co = row(frame.v, stride: frame.v_stride, y: y)
             else { break }
-            let alpha = row(frame.alpha, frame.alpha_stride, y)
+            let alpha = row(frame.alpha, stride: frame.alpha_stride, y: y)
             for x in 0..<width {
                 let (green, orange) = (Int32(cg[x]) - middle, Int32(co[x]) - middle)
                 let t = Int32(luma[x]) - green >> 1
@@ -212,14 +219,14 @@ struct AVIFFrameReader {
     /// The alpha plane, unless all of it is opaque.
     private func reducedAlpha() -> PixelPlane? {
         guard let alpha = frame.alpha else { return nil }
-        let plane = reduce(alpha, frame.alpha_stride, alphaScale, weighted: false)
+        let plane = reduce(alpha, stride: frame.alpha_stride, scale: alphaScale, weighted: false)
         let isOpaque = plane.storage.withUnsafeBytes { bytes in bytes.allSatisfy { $0 == 255 } }
         return isOpaque ? nil : plane
     }
 
     /// One plane, `shiftX` and `shiftY` coarser than luma.
     private func reduce(
-        _ samples: UnsafeRawPointer?, _ stride: Int, _ scale: BoxReducer.Scale, _ shiftX: Int = 0, _ shiftY: Int = 0,
+        _ samples: UnsafeRawPointer?, stride: Int, scale: BoxReducer.Scale, shiftX: Int = 0, shiftY: Int = 0,
         weighted: Bool
     ) -> PixelPlane {
         let width = (Int(frame.width) + shiftX) >> shiftX
@@ -230,9 +237,12 @@ struct AVIFFrameReader {
             let box = AlphaWeightedBox(
                 width: width, height: height, factor: kx, verticalFactor: ky, shiftX: shiftX, shiftY: shiftY,
                 isWide: frame.depth > 8)
-            plane = box.reduce(samples, stride, alpha: alpha, Int(frame.alpha_stride), scale)
+                plane = box.reduce(
+                    samples, stride: stride, alpha: alpha, alphaStride: Int(frame.alpha_stride), scale: scale)
         } else {
-            plane = reducePlain(samples, stride, scale, PixelSize(width: width, height: height), kx, ky)
+                plane = reducePlain(
+                    samples, stride: stride, scale: scale, size: PixelSize(width: width, height: height), kx: kx, ky: ky
+                )
         }
         // The last coarse sample of an odd side covers one pixel, not two.
         plane.extentWidth = Double(frame.width) / Double(kx << shiftX)
@@ -241,7 +251,7 @@ struct AVIFFrameReader {
     }
 
     private func reducePlain(
-        _ samples: UnsafeRawPointer?, _ stride: Int, _ scale: BoxReducer.Scale, _ size: PixelSize, _ kx: Int, _ ky: Int
+        _ samples: UnsafeRawPointer?, stride: Int, scale: BoxReducer.Scale, size: PixelSize, kx: Int, ky: Int
     ) -> PixelPlane {
         var reducer = BoxReducer(
             width: size.width, height: size.height, factor: kx, verticalFactor: ky,
@@ -290,8 +300,8 @@ private struct AlphaWeightedBox {
 
     /// The means, each rounded by `scale`; a block without any visible sample is its plain mean.
     func reduce(
-        _ samples: UnsafeRawPointer, _ stride: Int, alpha: UnsafeRawPointer, _ alphaStride: Int,
-        _ scale: BoxReducer.Scale
+        _ samples: UnsafeRawPointer, stride: Int, alpha: UnsafeRawPointer, alphaStride: Int,
+        scale: BoxReducer.Scale
     ) -> PixelPlane {
         let (columns, rows) = ((width - 1) / factor + 1, (height - 1) / verticalFactor + 1)
         let storage = PixelStorage(zeroedByteCount: columns * rows)
@@ -299,8 +309,12 @@ private struct AlphaWeightedBox {
         for row in 0..<rows {
             for column in 0..<columns {
                 let (sum, weight) = isWide
-                    ? block(column, row, samples, stride, alpha, alphaStride, of: UInt16.self)
-                    : block(column, row, samples, stride, alpha, alphaStride, of: UInt8.self)
+                        ? block(
+                            column, row: row, samples: samples, stride: stride, alpha: alpha, alphaStride: alphaStride,
+                            of: UInt16.self)
+                        : block(
+                            column, row: row, samples: samples, stride: stride, alpha: alpha, alphaStride: alphaStride,
+                            of: UInt8.self)
                 // The scales carry the depth, so the mean stays in the file's units until here.
                 let divisor = Double(weight) * Double(scale.divisor)
                 let value = (Double(sum) * Double(scale.multiplier) + Double(scale.bias) * Double(weight)) / divisor
@@ -314,8 +328,8 @@ private struct AlphaWeightedBox {
 
     @inline(__always)
     private func block<T: FixedWidthInteger & UnsignedInteger>(
-        _ column: Int, _ row: Int, _ samples: UnsafeRawPointer, _ stride: Int, _ alpha: UnsafeRawPointer,
-        _ alphaStride: Int, of type: T.Type
+        _ column: Int, row: Int, samples: UnsafeRawPointer, stride: Int, alpha: UnsafeRawPointer,
+        alphaStride: Int, of type: T.Type
     ) -> (sum: UInt64, weight: UInt64) {
         let (x0, x1) = (column * factor, min(column * factor + factor, width))
         let (y0, y1) = (row * verticalFactor, min(row * verticalFactor + verticalFactor, height))

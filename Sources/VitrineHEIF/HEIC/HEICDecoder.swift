@@ -38,12 +38,13 @@ package struct HEICDecoder: ImageDecoding {
             guard tiles.shown.size == request.info.storedSize else { throw Self.refusal(source, "another size") }
             if request.options.allowsEmbeddedPreview, request.region == nil, let target = request.target,
                 let preview = HEICTiles(thumbnailOf: container, covering: target, limits: request.limits),
-                let image = try? decode(preview, preview.shown, source, request)
+                let image = try? decode(preview, area: preview.shown, source: source, request: request)
             {
                 return image
             }
             let margin = Self.margin * request.blockSide(for: tiles.shown.size)
-            return try decode(tiles, tiles.area(for: request.region, margin: margin), source, request)
+            return try decode(
+                tiles, area: tiles.area(for: request.region, margin: margin), source: source, request: request)
         } catch {
             switch error {
             case .cancelled, .timedOut: throw error
@@ -53,18 +54,20 @@ package struct HEICDecoder: ImageDecoding {
     }
 
     private func decode(
-        _ tiles: HEICTiles, _ area: PixelRect, _ source: ByteSource, _ request: DecodeRequest
+        _ tiles: HEICTiles, area: PixelRect, source: ByteSource, request: DecodeRequest
     ) throws(ImageError) -> DecodedImage {
         let factor = request.blockSide(for: tiles.shown.size)
         let hasFilters = factor < Self.filterless
-        let first = try HEVCTileSession(tiles, source, hasFilters: hasFilters, request)
+        let first = try HEVCTileSession(tiles, source: source, hasFilters: hasFilters, request: request)
         let isLarge = tiles.streams.count > 1 && area.size.pixelCount >= minimumPixelsOfThread
         let claimed = isLarge ? cores.claim(tiles.streams.count - 1) : 0
         defer { cores.release(claimed) }
         var sessions = [first]
         // A worker has none to claim, and is told how many it may use.
         let others = max(claimed, isLarge ? min(request.threads, tiles.streams.count) - 1 : 0)
-        for _ in 0..<others { sessions.append(try HEVCTileSession(tiles, source, hasFilters: hasFilters, request)) }
+        for _ in 0..<others {
+            sessions.append(try HEVCTileSession(tiles, source: source, hasFilters: hasFilters, request: request))
+        }
         var image = try tiles.reduce(area, factor: factor, sessions: sessions) { cores.run($0) }
         image.colorProfile = request.info.samplesProfile
         return image
@@ -85,7 +88,7 @@ final class HEVCTileSession: @unchecked Sendable {
     private let decoder: HEVCIntraDecoder
 
     init(
-        _ tiles: HEICTiles, _ source: ByteSource, hasFilters: Bool, _ request: DecodeRequest
+        _ tiles: HEICTiles, source: ByteSource, hasFilters: Bool, request: DecodeRequest
     ) throws(ImageError) {
         (self.tiles, reader, cancellation) = (tiles, ByteReader(source), request.cancellation)
         let configuration = try reader.bytes(tiles.configuration)

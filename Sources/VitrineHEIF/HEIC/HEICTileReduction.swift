@@ -131,9 +131,9 @@ private final class HEICTileReduction: @unchecked Sendable {
     /// Averages the tile that is a row of its own.
     private func reduce(_ row: Int, of planes: [HEVCIntraDecoder.Plane]) {
         let row = rows.lowerBound + row
-        strips[0].reduce(planes[0].samples, planes[0].bytesPerRow, row, by: &luma)
-        strips[1].reduce(planes[1].samples, planes[1].bytesPerRow, row, by: &blue)
-        strips[2].reduce(planes[2].samples, planes[2].bytesPerRow, row, by: &red)
+        strips[0].reduce(planes[0].samples, bytesPerRow: planes[0].bytesPerRow, row: row, by: &luma)
+        strips[1].reduce(planes[1].samples, bytesPerRow: planes[1].bytesPerRow, row: row, by: &blue)
+        strips[2].reduce(planes[2].samples, bytesPerRow: planes[2].bytesPerRow, row: row, by: &red)
     }
 
     /// Waits for all threads, and makes the result.
@@ -216,9 +216,11 @@ private final class TileStrip: @unchecked Sendable {
         }
     }
 
-    func reduce(_ row: Int, by reducer: inout BoxReducer) { reduce(room(row), width, row, by: &reducer) }
+    func reduce(_ row: Int, by reducer: inout BoxReducer) {
+        reduce(room(row), bytesPerRow: width, row: row, by: &reducer)
+    }
 
-    func reduce(_ samples: UnsafePointer<UInt8>, _ bytesPerRow: Int, _ row: Int, by reducer: inout BoxReducer) {
+    func reduce(_ samples: UnsafePointer<UInt8>, bytesPerRow: Int, row: Int, by reducer: inout BoxReducer) {
         let wanted = wanted(row)
         reducer.add(
             rows: samples + (wanted.lowerBound * bytesPerRow + x.lowerBound - left), count: wanted.count,

@@ -89,7 +89,7 @@ package struct HEICTiles: Sendable {
         // Each item once: a grid may name one of them for thousands of places.
         var parts = tiles
         if item.type == "grid" {
-            let grid = try GridItem(container, id, item, size)
+            let grid = try GridItem(container, id: id, item: item, size: size)
             (columns, rows, tiles, parts) = (grid.columns, grid.rows, grid.tiles, grid.parts)
             for tile in parts.dropFirst() where tile.type != "hvc1" {
                 throw Self.refusal(container, "tiles that are not HEVC")
@@ -215,7 +215,7 @@ private struct GridItem {
     let parts: [HEIFContainer.Item]
 
     init(
-        _ container: HEIFContainer, _ id: Int, _ item: HEIFContainer.Item, _ size: PixelSize
+        _ container: HEIFContainer, id: Int, item: HEIFContainer.Item, size: PixelSize
     ) throws(ImageError) {
         let reader = container.reader
         guard let extent = item.extent, extent.count >= 8 else {

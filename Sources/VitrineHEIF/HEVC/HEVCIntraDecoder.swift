@@ -63,7 +63,9 @@ package final class HEVCIntraDecoder {
             let picture = try previous == nil ? begin(header.parameters) : picture
             guard let picture else { throw .corrupt("a picture without a beginning") }
             try bytes.withUnsafeBufferPointer { (buffer) throws(HEVCFault) in
-                try picture.decode(header, UnsafeBufferPointer(rebasing: buffer[header.dataStart...]), cancellation)
+                try picture.decode(
+                    header, bytes: UnsafeBufferPointer(rebasing: buffer[header.dataStart...]),
+                    cancellation: cancellation)
             }
             previous = header
         }

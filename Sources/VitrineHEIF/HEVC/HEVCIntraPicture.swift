@@ -42,7 +42,7 @@ final class HEVCIntraPicture {
         }
         logGroup = sequence.logCodingTreeBlock - (parameters.quantizerDepth ?? 0)
         layout = try HEVCBlockLayout(sequence, parameters)
-        filters = hasFilters ? HEVCLoopFilters(sequence, parameters, layout) : nil
+        filters = hasFilters ? HEVCLoopFilters(sequence, parameters: parameters, layout: layout) : nil
         sliceAddress = Array(repeating: -1, count: layout.count)
         memory = HEVCPictureMemory(
             width: sequence.width, height: sequence.height,
@@ -84,7 +84,7 @@ final class HEVCIntraPicture {
 
     /// Decodes the blocks of a slice segment (slice_segment_data, 7.3.8.1).
     func decode(
-        _ header: HEVCSliceHeader, _ bytes: UnsafeBufferPointer<UInt8>, _ cancellation: CancellationToken
+        _ header: HEVCSliceHeader, bytes: UnsafeBufferPointer<UInt8>, cancellation: CancellationToken
     ) throws(HEVCFault) {
         guard next < layout.decodingOrder.count, layout.decodingOrder[next] == header.address else {
             throw .corrupt("slice_segment_address")
@@ -106,11 +106,11 @@ final class HEVCIntraPicture {
                 guard region < .max else { throw .unsupported("very many slices") }
                 region += 1
             }
-            beginContexts(block, x, y, isFirst: isFirst, beginsTile: beginsTile, beginsRow: beginsRow)
+            beginContexts(block, x: x, y: y, isFirst: isFirst, beginsTile: beginsTile, beginsRow: beginsRow)
             if isFirst && header.isIndependent || beginsTile || beginsRow { lastQuantizer = header.quantizer }
             isFirst = false
-            if header.hasLumaOffsets || header.hasChromaOffsets { readOffsets(block, x, y, owner) }
-            codingTree(x * layout.side, y * layout.side, sequence.logCodingTreeBlock, 0)
+            if header.hasLumaOffsets || header.hasChromaOffsets { readOffsets(block, x: x, y: y, owner: owner) }
+            codingTree(x * layout.side, y * layout.side, log: sequence.logCodingTreeBlock, depth: 0)
             guard !isMalformed, entropy.pointee.overrun <= Self.maximumOverrun else {
                 throw .corrupt("a coding tree block")
             }
@@ -138,7 +138,7 @@ final class HEVCIntraPicture {
 
     /// Sets the contexts at the begin of a slice segment, a tile, and a row (9.3.1).
     private func beginContexts(
-        _ block: Int, _ x: Int, _ y: Int, isFirst: Bool, beginsTile: Bool, beginsRow: Bool
+        _ block: Int, x: Int, y: Int, isFirst: Bool, beginsTile: Bool, beginsRow: Bool
     ) {
         guard isFirst || beginsTile || beginsRow else { return }
         if !beginsTile, beginsRow {
@@ -158,7 +158,7 @@ final class HEVCIntraPicture {
     }
 
     /// Reads the parameters of the filter of sample offsets (7.3.8.3).
-    private func readOffsets(_ block: Int, _ x: Int, _ y: Int, _ owner: Int) {
+    private func readOffsets(_ block: Int, x: Int, y: Int, owner: Int) {
         let contexts = memory.contexts
         for (isInside, other) in [(x > 0, block - 1), (y > 0, block - layout.columns)] {
             guard isInside, sliceAddress[other] == owner, layout.tile[other] == layout.tile[block] else { continue }
@@ -190,7 +190,7 @@ final class HEVCIntraPicture {
                 if channel < 2 { offsets.position = entropy.pointee.equal(2) }
             }
             offsets.values = (Int8(values[0]), Int8(values[1]), Int8(values[2]), Int8(values[3]))
-            filters?.noteOffsets(block, channel, offsets)
+            filters?.noteOffsets(block, channel: channel, value: offsets)
         }
     }
 
@@ -203,7 +203,7 @@ final class HEVCIntraPicture {
     private func eighth(_ x: Int, _ y: Int) -> Int { (y &>> 3 &+ 1) &* memory.blocksPerRow &+ x &>> 3 &+ 1 }
 
     /// coding_quadtree (7.3.8.4).
-    private func codingTree(_ x: Int, _ y: Int, _ log: Int, _ depth: Int) {
+    private func codingTree(_ x: Int, _ y: Int, log: Int, depth: Int) {
         let size = 1 << log
         var isSplit = log > sequence.logMinCodingBlock
         if isSplit, x + size <= sequence.width, y + size <= sequence.height {
@@ -214,12 +214,14 @@ final class HEVCIntraPicture {
             isSplit = entropy.pointee.bit(memory.contexts + HEVCContext.splitsCoding + deeper) == 1
         }
         if log >= logGroup { beginGroup(x, y) }
-        guard isSplit else { return codingBlock(x, y, log, depth) }
+        guard isSplit else { return codingBlock(x, y, log: log, depth: depth) }
         let half = size / 2
-        codingTree(x, y, log - 1, depth + 1)
-        if x + half < sequence.width { codingTree(x + half, y, log - 1, depth + 1) }
-        if y + half < sequence.height { codingTree(x, y + half, log - 1, depth + 1) }
-        if x + half < sequence.width, y + half < sequence.height { codingTree(x + half, y + half, log - 1, depth + 1) }
+        codingTree(x, y, log: log - 1, depth: depth + 1)
+        if x + half < sequence.width { codingTree(x + half, y, log: log - 1, depth: depth + 1) }
+        if y + half < sequence.height { codingTree(x, y + half, log: log - 1, depth: depth + 1) }
+        if x + half < sequence.width, y + half < sequence.height {
+            codingTree(x + half, y + half, log: log - 1, depth: depth + 1)
+        }
     }
 
     /// Predicts the quantizer of a group (8.6.1).
@@ -234,7 +236,7 @@ final class HEVCIntraPicture {
     }
 
     /// coding_unit (7.3.8.5).
-    private func codingBlock(_ x: Int, _ y: Int, _ log: Int, _ depth: Int) {
+    private func codingBlock(_ x: Int, _ y: Int, log: Int, depth: Int) {
         let contexts = memory.contexts
         isBypass = parameters.allowsBypass && entropy.pointee.bit(contexts + HEVCContext.isBypass) == 1
         let isDivided = log == sequence.logMinCodingBlock && entropy.pointee.bit(contexts + HEVCContext.partMode) == 0
@@ -243,24 +245,24 @@ final class HEVCIntraPicture {
             (memory.depths + eighth(x, y + 8 * row)).update(repeating: UInt8(depth), count: eighths)
         }
         if !isDivided, let pcm = sequence.pcm, pcm.sizes.contains(log), entropy.pointee.isEnd() {
-            readSamples(pcm, x, y, log)
+            readSamples(pcm, x: x, y: y, log: log)
         } else {
-            let chroma = readModes(x, y, log, isDivided: isDivided)
+            let chroma = readModes(x, y, log: log, isDivided: isDivided)
             transformTree(
                 Tree(
                     chromaMode: chroma, isDivided: isDivided,
                     maximumDepth: sequence.maxTransformDepth + (isDivided ? 1 : 0)),
-                x, y, x, y, log, 0, 0, hasBlue: true, hasRed: true)
+                x: x, y: y, baseX: x, baseY: y, log: log, depth: 0, part: 0, hasBlue: true, hasRed: true)
         }
         for row in 0..<eighths {
             (memory.quantizers + eighth(x, y + 8 * row)).update(repeating: Int8(quantizer), count: eighths)
         }
         lastQuantizer = quantizer
-        if isBypass { filters?.noteKept(x, y, log) }
+        if isBypass { filters?.noteKept(x, y, log: log) }
     }
 
     /// pcm_sample (7.3.8.7).
-    private func readSamples(_ pcm: HEVCSequence.PCM, _ x: Int, _ y: Int, _ log: Int) {
+    private func readSamples(_ pcm: HEVCSequence.PCM, x: Int, y: Int, log: Int) {
         let half = log - 1
         let counts = [
             (1 << (2 * log), pcm.lumaBits), (1 << (2 * half), pcm.chromaBits), (1 << (2 * half), pcm.chromaBits),
@@ -272,13 +274,13 @@ final class HEVCIntraPicture {
             let offset = (y + i >> log) * memory.planes.bytesPerRow(channel) + x + i & (1 << log - 1)
             memory.planes.samples(channel)[offset] = UInt8(value << shift)
         }
-        fillModes(x, y, log, 1)
-        finish(x, y, log)
-        if !pcm.isFiltered { filters?.noteKept(x, y, log) }
+        fillModes(x, y, log: log, mode: 1)
+        finish(x, y, log: log)
+        if !pcm.isFiltered { filters?.noteKept(x, y, log: log) }
     }
 
     /// Reads the modes of a coding block, keeps those of luma, and returns that of chroma (8.4.2, 8.4.3).
-    private func readModes(_ x: Int, _ y: Int, _ log: Int, isDivided: Bool) -> Int {
+    private func readModes(_ x: Int, _ y: Int, log: Int, isDivided: Bool) -> Int {
         let parts = isDivided ? 4 : 1
         let partLog = isDivided ? log - 1 : log
         var isPredicted = 0
@@ -318,7 +320,7 @@ final class HEVCIntraPicture {
                 if mode >= candidates.1 { mode += 1 }
                 if mode >= candidates.2 { mode += 1 }
             }
-            fillModes(x, y, partLog, mode)
+            fillModes(x, y, log: partLog, mode: mode)
         }
         let luma = Int(memory.modes[unit(x, y)])
         guard entropy.pointee.bit(memory.contexts + HEVCContext.chromaMode) == 1 else { return luma }
@@ -332,7 +334,7 @@ final class HEVCIntraPicture {
         return mode == luma ? 34 : mode
     }
 
-    private func fillModes(_ x: Int, _ y: Int, _ log: Int, _ mode: Int) {
+    private func fillModes(_ x: Int, _ y: Int, log: Int, mode: Int) {
         let units = 1 &<< (log &- 2)
         for row in 0..<units {
             (memory.modes + unit(x, y &+ 4 &* row)).update(repeating: UInt8(truncatingIfNeeded: mode), count: units)
@@ -341,8 +343,8 @@ final class HEVCIntraPicture {
 
     /// Notes that a block is decoded.
     @inline(__always)
-    private func finish(_ x: Int, _ y: Int, _ log: Int) {
-        filters?.noteBlock(x, y, log)
+    private func finish(_ x: Int, _ y: Int, log: Int) {
+        filters?.noteBlock(x, y, log: log)
         let region = region
         let units = 1 &<< (log &- 2)
         var target = memory.regions + unit(x, y)
@@ -368,7 +370,7 @@ final class HEVCIntraPicture {
     ///   - part: Which part of it.
     ///   - hasBlue: Whether that block has coefficients of chroma.
     private func transformTree(
-        _ tree: Tree, _ x: Int, _ y: Int, _ baseX: Int, _ baseY: Int, _ log: Int, _ depth: Int, _ part: Int,
+        _ tree: Tree, x: Int, y: Int, baseX: Int, baseY: Int, log: Int, depth: Int, part: Int,
         hasBlue: Bool, hasRed: Bool
     ) {
         let contexts = memory.contexts
@@ -383,31 +385,33 @@ final class HEVCIntraPicture {
         }
         guard isSplit else {
             let luma = entropy.pointee.bit(contexts + HEVCContext.hasLuma + (depth == 0 ? 1 : 0)) == 1
-            return transformUnit(tree, x, y, baseX, baseY, log, part, luma: luma, blue: blue, red: red)
+            return transformUnit(
+                tree, x: x, y: y, baseX: baseX, baseY: baseY, log: log, part: part, luma: luma, blue: blue, red: red)
         }
         let half = 1 << (log - 1)
         for part in 0..<4 {
             transformTree(
-                tree, x + (part & 1) * half, y + (part >> 1) * half, x, y, log - 1, depth + 1, part, hasBlue: blue,
+                tree, x: x + (part & 1) * half, y: y + (part >> 1) * half, baseX: x, baseY: y, log: log - 1,
+                depth: depth + 1, part: part, hasBlue: blue,
                 hasRed: red)
         }
     }
 
     /// transform_unit (7.3.8.10).
     private func transformUnit(
-        _ tree: Tree, _ x: Int, _ y: Int, _ baseX: Int, _ baseY: Int, _ log: Int, _ part: Int, luma: Bool, blue: Bool,
+        _ tree: Tree, x: Int, y: Int, baseX: Int, baseY: Int, log: Int, part: Int, luma: Bool, blue: Bool,
         red: Bool
     ) {
         if luma || blue || red, parameters.quantizerDepth != nil, !isStepCoded { readStep() }
         let mode = Int(memory.modes[unit(x, y)])
-        block(0, x, y, log, mode, hasResidual: luma)
-        finish(x, y, log)
+        block(0, x: x, y: y, log: log, mode: mode, hasResidual: luma)
+        finish(x, y, log: log)
         if log > 2 {
-            block(1, x / 2, y / 2, log - 1, tree.chromaMode, hasResidual: blue)
-            block(2, x / 2, y / 2, log - 1, tree.chromaMode, hasResidual: red)
+            block(1, x: x / 2, y: y / 2, log: log - 1, mode: tree.chromaMode, hasResidual: blue)
+            block(2, x: x / 2, y: y / 2, log: log - 1, mode: tree.chromaMode, hasResidual: red)
         } else if part == 3 {
-            block(1, baseX / 2, baseY / 2, 2, tree.chromaMode, hasResidual: blue)
-            block(2, baseX / 2, baseY / 2, 2, tree.chromaMode, hasResidual: red)
+            block(1, x: baseX / 2, y: baseY / 2, log: 2, mode: tree.chromaMode, hasResidual: blue)
+            block(2, x: baseX / 2, y: baseY / 2, log: 2, mode: tree.chromaMode, hasResidual: red)
         }
     }
 
@@ -433,10 +437,10 @@ final class HEVCIntraPicture {
     }
 
     /// Predicts a block of one channel and adds its residual.
-    private func block(_ channel: Int, _ x: Int, _ y: Int, _ log: Int, _ mode: Int, hasResidual: Bool) {
+    private func block(_ channel: Int, x: Int, y: Int, log: Int, mode: Int, hasResidual: Bool) {
         let stride = memory.planes.bytesPerRow(channel)
         let target = memory.planes.samples(channel) + (y &* stride &+ x)
-        fillBorder(channel, x, y, log, target, stride)
+        fillBorder(channel, x: x, y: y, log: log, target: target, stride: stride)
         cpixels_hevc_predict(
             memory.border, UInt32(truncatingIfNeeded: log), UInt32(truncatingIfNeeded: mode), channel == 0 ? 1 : 0,
             sequence.smoothsStrongly ? 1 : 0, target, stride)
@@ -453,7 +457,8 @@ final class HEVCIntraPicture {
             isBypass: isBypass, hidesSigns: parameters.hidesSigns && !isBypass,
             maySkipTransform: parameters.skipsTransforms && !isBypass && log == 2)
         let extent = HEVCResidual.read(
-            &entropy.pointee, memory.contexts, tables.scans, block, memory.coefficients, memory.positions)
+            &entropy.pointee, contexts: memory.contexts, scan: tables.scans, block: block,
+            coefficients: memory.coefficients, positions: memory.positions)
         guard let extent else {
             isMalformed = true
             memory.coefficients.update(repeating: 0, count: 32 * 32)
@@ -476,7 +481,7 @@ final class HEVCIntraPicture {
     /// Collects the samples beside a block (8.4.4.2.2).
     @inline(__always)
     private func fillBorder(
-        _ channel: Int, _ x: Int, _ y: Int, _ log: Int, _ target: UnsafeMutablePointer<UInt8>, _ stride: Int
+        _ channel: Int, x: Int, y: Int, log: Int, target: UnsafeMutablePointer<UInt8>, stride: Int
     ) {
         let n = 1 &<< log
         let border = memory.border

@@ -32,7 +32,7 @@ final class HEVCLoopFilters {
     /// A block begins at the left, at the top; samples stay as they are.
     private static let left: UInt8 = 1, top: UInt8 = 2, kept: UInt8 = 4
 
-    init(_ sequence: HEVCSequence, _ parameters: HEVCPictureParameters, _ layout: HEVCBlockLayout) {
+    init(_ sequence: HEVCSequence, parameters: HEVCPictureParameters, layout: HEVCBlockLayout) {
         (self.sequence, self.parameters, self.layout) = (sequence, parameters, layout)
         marksPerRow = sequence.width / 8
         marks = Array(repeating: 0, count: marksPerRow * (sequence.height / 8))
@@ -60,7 +60,7 @@ final class HEVCLoopFilters {
 
     /// Notes the edges of a transform block.
     @inline(__always)
-    func noteBlock(_ x: Int, _ y: Int, _ log: Int) {
+    func noteBlock(_ x: Int, _ y: Int, log: Int) {
         // Smaller ones have edges that are not filtered, and those of a block of 8 × 8 that they are parts of.
         guard (x | y) & 7 == 0 else { return }
         let count = max(1, 1 &<< (log &- 3))
@@ -72,7 +72,7 @@ final class HEVCLoopFilters {
     }
 
     /// Notes a coding block whose samples are not to be changed.
-    func noteKept(_ x: Int, _ y: Int, _ log: Int) {
+    func noteKept(_ x: Int, _ y: Int, log: Int) {
         hasKept = true
         let count = 1 << (log - 3)
         for row in 0..<count {
@@ -80,14 +80,14 @@ final class HEVCLoopFilters {
         }
     }
 
-    func noteOffsets(_ block: Int, _ channel: Int, _ value: Offsets) {
+    func noteOffsets(_ block: Int, channel: Int, value: Offsets) {
         offsets[3 * block + channel] = value
         if value.kind != .none { hasOffsets = true }
     }
 
     /// Takes the offsets of another coding tree block.
     func mergeOffsets(_ block: Int, with other: Int) {
-        for channel in 0..<3 { noteOffsets(block, channel, offsets[3 * other + channel]) }
+        for channel in 0..<3 { noteOffsets(block, channel: channel, value: offsets[3 * other + channel]) }
     }
 
     // MARK: Filters
@@ -180,15 +180,20 @@ final class HEVCLoopFilters {
                                 UInt32(offsets.position), values)
                         }
                     case .edges:
-                        let reach = reach(block, row, column)
+                        let reach = reach(block, row: row, column: column)
                         for y in top..<bottom {
                             let line = y == top ? -1 : y == bottom - 1 ? 1 : 0
                             addEdgeOffsets(
-                                samples + (y * stride + left), copy + ((y - top + 1) * stride + left), right - left,
-                                stride, line, offsets.position, values, reach)
+                                to: samples + (y * stride + left), from: copy + ((y - top + 1) * stride + left),
+                                count: right - left,
+                                stride: stride, line: line, direction: offsets.position, values: values, reach: reach)
                         }
                     }
-                    if hasKept { restore(samples, from: copy + stride, stride, top..<bottom, left..<right, shift) }
+                    if hasKept {
+                        restore(
+                            samples, from: copy + stride, bytesPerRow: stride, rows: top..<bottom,
+                            columns: left..<right, shift: shift)
+                    }
                 }
             }
         }
@@ -201,8 +206,8 @@ final class HEVCLoopFilters {
     ///
     /// - Parameter line: -1 for the first line of the block, and 1 for the last. No block has one line alone.
     private func addEdgeOffsets(
-        _ to: UnsafeMutablePointer<UInt8>, _ from: UnsafePointer<UInt8>, _ count: Int, _ stride: Int, _ line: Int,
-        _ direction: Int, _ values: [Int8], _ reach: [Bool]
+        to: UnsafeMutablePointer<UInt8>, from: UnsafePointer<UInt8>, count: Int, stride: Int, line: Int,
+        direction: Int, values: [Int8], reach: [Bool]
     ) {
         let step = Self.directions[direction]
         let neighbor = step.1 * stride + step.0
@@ -224,7 +229,7 @@ final class HEVCLoopFilters {
     }
 
     /// Which of the nine blocks around a block its filter may look into.
-    private func reach(_ block: Int, _ row: Int, _ column: Int) -> [Bool] {
+    private func reach(_ block: Int, row: Int, column: Int) -> [Bool] {
         var reach: [Bool] = []
         for y in (row - 1)...(row + 1) {
             for x in (column - 1)...(column + 1) {
@@ -243,8 +248,8 @@ final class HEVCLoopFilters {
 
     /// Restores samples that are not to be changed.
     private func restore(
-        _ samples: UnsafeMutablePointer<UInt8>, from copy: UnsafePointer<UInt8>, _ bytesPerRow: Int, _ rows: Range<Int>,
-        _ columns: Range<Int>, _ shift: Int
+        _ samples: UnsafeMutablePointer<UInt8>, from copy: UnsafePointer<UInt8>, bytesPerRow: Int, rows: Range<Int>,
+        columns: Range<Int>, shift: Int
     ) {
         let side = 8 >> shift
         for y in stride(from: rows.lowerBound, to: rows.upperBound, by: side) {

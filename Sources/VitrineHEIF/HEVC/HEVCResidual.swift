@@ -32,8 +32,8 @@ struct HEVCResidual {
     /// - Returns: Nil for a coefficient that no encoder writes.
     @inline(__always)
     static func read(
-        _ shared: inout HEVCEntropy, _ contexts: UnsafeMutablePointer<UInt8>, _ scan: HEVCScan, _ block: Block,
-        _ coefficients: UnsafeMutablePointer<Int16>, _ positions: UnsafeMutablePointer<UInt8>
+        _ shared: inout HEVCEntropy, contexts: UnsafeMutablePointer<UInt8>, scan: HEVCScan, block: Block,
+        coefficients: UnsafeMutablePointer<Int16>, positions: UnsafeMutablePointer<UInt8>
     ) -> Extent? {
         // A copy, which is kept in registers.
         var entropy = shared
@@ -43,7 +43,7 @@ struct HEVCResidual {
         if block.maySkipTransform {
             skipsTransform = entropy.bit(contexts + HEVCContext.skipsTransform + (isLuma ? 0 : 1)) == 1
         }
-        var (lastX, lastY) = last(&entropy, contexts, log, isLuma)
+        var (lastX, lastY) = last(&entropy, contexts: contexts, log: log, isLuma: isLuma)
         if order == 2 { swap(&lastX, &lastY) }
 
         // Which coefficient of which group is the last.
@@ -177,7 +177,7 @@ struct HEVCResidual {
     /// The column and row of the last coefficient (§9.3.3.12, §7.4.9.11).
     @inline(__always)
     private static func last(
-        _ entropy: inout HEVCEntropy, _ contexts: UnsafeMutablePointer<UInt8>, _ log: Int, _ isLuma: Bool
+        _ entropy: inout HEVCEntropy, contexts: UnsafeMutablePointer<UInt8>, log: Int, isLuma: Bool
     ) -> (x: Int, y: Int) {
         let offset = isLuma ? 3 &* (log &- 2) &+ (log &- 1) &>> 2 : 15
         let shift = isLuma ? (log &+ 1) &>> 2 : log &- 2

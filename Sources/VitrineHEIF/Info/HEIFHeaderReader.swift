@@ -29,12 +29,12 @@ package enum HEIFHeaderReader: HeaderReading {
         if container.movie == nil, size.pixelCount <= mostPixels, size.longestSide <= limits.maximumSide {
             header.info.storedSize = presentation.shown.size
         }
-        for box in container.boxes(of: item) { take(reader, box, limits, &header) }
+        for box in container.boxes(of: item) { take(reader, box: box, limits: limits, header: &header) }
         if header.info.colorProfile == nil, header.info.codedColors == nil {
-            takeTileProfile(container, primary, limits, &header)
+            takeTileProfile(container, primary: primary, limits: limits, header: &header)
         }
         if format == .heic, header.info.colorProfile == nil, header.info.codedColors == nil {
-            header.info.codedColors = streamColors(container, primary, item)
+            header.info.codedColors = streamColors(container, primary: primary, item: item)
         }
         header.info.hasAlpha = container.hasAlpha(primary) || container.hasAlphaInTiles
         header.info.embeddedPreviews = thumbnails(container, primary)
@@ -44,11 +44,11 @@ package enum HEIFHeaderReader: HeaderReading {
         } else {
             header.info.frameCount = pictures(container)
         }
-        takeMetadata(container, primary, &header)
+        takeMetadata(container, primary: primary, header: &header)
         return header
     }
 
-    private static func take(_ reader: ByteReader, _ box: ISOBox, _ limits: ImageLimits, _ header: inout ImageHeader) {
+    private static func take(_ reader: ByteReader, box: ISOBox, limits: ImageLimits, header: inout ImageHeader) {
         let at = box.payload.lowerBound
         switch box.type {
         case "pixi":
@@ -65,7 +65,7 @@ package enum HEIFHeaderReader: HeaderReading {
             guard box.payload.count >= 4, let flags = try? reader.u8(at: at + 2) else { return }
             header.info.bitDepth = flags & 0x40 == 0 ? 8 : flags & 0x20 == 0 ? 10 : 12
             if flags & 0x10 != 0 { header.info.colorModel = .gray }
-        case "colr": takeColor(reader, box, limits, &header)
+        case "colr": takeColor(reader, box: box, limits: limits, header: &header)
         case "clli":
             guard header.info.contentLight == nil, let maximum = try? reader.u16(at: at),
                 let average = try? reader.u16(at: at + 2), maximum > 0, average > 0
@@ -76,7 +76,7 @@ package enum HEIFHeaderReader: HeaderReading {
     }
 
     private static func takeColor(
-        _ reader: ByteReader, _ box: ISOBox, _ limits: ImageLimits, _ header: inout ImageHeader
+        _ reader: ByteReader, box: ISOBox, limits: ImageLimits, header: inout ImageHeader
     ) {
         guard box.payload.count > 4, let kind = try? reader.fourCC(at: box.payload.lowerBound) else { return }
         if kind == "prof" || kind == "rICC" {
@@ -95,18 +95,18 @@ package enum HEIFHeaderReader: HeaderReading {
 
     /// Some writers give the profile and the depth to the tiles of a grid only.
     private static func takeTileProfile(
-        _ container: HEIFContainer, _ primary: Int, _ limits: ImageLimits, _ header: inout ImageHeader
+        _ container: HEIFContainer, primary: Int, limits: ImageLimits, header: inout ImageHeader
     ) {
         let tiles = container.references.first { $0.from == primary && $0.type == "dimg" }
         guard let tile = tiles?.to.first.flatMap({ container.items[$0] }) else { return }
         for box in container.boxes(of: tile) where ["colr", "pixi", "hvcC", "av1C"].contains(box.type) {
-            take(container.reader, box, limits, &header)
+            take(container.reader, box: box, limits: limits, header: &header)
         }
     }
 
     /// The colour space of a picture of high dynamic range that only its stream of HEVC names.
     private static func streamColors(
-        _ container: HEIFContainer, _ primary: Int, _ item: HEIFContainer.Item
+        _ container: HEIFContainer, primary: Int, item: HEIFContainer.Item
     ) -> CodedColors? {
         var items = [item]
         let tiles = container.references.first { $0.from == primary && $0.type == "dimg" }
@@ -143,7 +143,7 @@ package enum HEIFHeaderReader: HeaderReading {
             1, container.items.count { !$0.value.isHidden && kinds.contains($0.value.type) && !parts.contains($0.key) })
     }
 
-    private static func takeMetadata(_ container: HEIFContainer, _ primary: Int, _ header: inout ImageHeader) {
+    private static func takeMetadata(_ container: HEIFContainer, primary: Int, header: inout ImageHeader) {
         for reference in container.references where reference.type == "cdsc" && reference.to.contains(primary) {
             guard let item = container.items[reference.from], let extent = item.extent else { continue }
             if item.type == "Exif", header.exif == nil, extent.count > 8,
@@ -194,7 +194,7 @@ private struct HEIFSequence {
                     delays = HEIFSequence.delays(reader, times.payload, scale: scale)
                 }
             }
-            plays = HEIFSequence.plays(reader, boxes, header) ?? 0
+            plays = HEIFSequence.plays(reader, track: boxes, header: header) ?? 0
             return
         }
         return nil
@@ -244,7 +244,7 @@ private struct HEIFSequence {
         return scale
     }
 
-    private static func plays(_ reader: ByteReader, _ track: [ISOBox], _ header: ISOBox) -> Int? {
+    private static func plays(_ reader: ByteReader, track: [ISOBox], header: ISOBox) -> Int? {
         guard let edits = track["edts"].map({ ISOBox.children(reader, in: $0.payload) })?["elst"],
             let flags = try? reader.u32(at: edits.payload.lowerBound), flags & 1 != 0
         else { return track["edts"] == nil ? nil : 1 }

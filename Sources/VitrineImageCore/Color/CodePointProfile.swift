@@ -22,12 +22,12 @@ package struct CodePointProfile {
                 func units(_ value: Double) -> [UInt8] { Self.big(UInt32(max(0, min(4e9, value * 10_000)))) }
                 tags.append(("clli", Array("ui32".utf8) + Self.big(0) + units(light.maximum) + units(light.average)))
             }
-            bytes = Self.profile(space, Self.table(high), tags)
+            bytes = Self.profile(space, trc: Self.table(high), more: tags)
             return
         }
         guard let curve = Curve(transfer: transfer), let space = Primaries(codePoint: primaries) else { return nil }
         if space.codePoint == 1, curve.isVideo { return nil }
-        bytes = Self.profile(space, Self.parametric(curve.parameters), [])
+        bytes = Self.profile(space, trc: Self.parametric(curve.parameters), more: [])
     }
 
     /// Whether colours of these code points are known here: by a profile, or as sRGB.
@@ -98,7 +98,7 @@ package struct CodePointProfile {
             blue: [0.125100, 0.045629, 0.797162])
     }
 
-    private static func profile(_ primaries: Primaries, _ trc: [UInt8], _ more: [(String, [UInt8])]) -> [UInt8] {
+    private static func profile(_ primaries: Primaries, trc: [UInt8], more: [(String, [UInt8])]) -> [UInt8] {
         let name = localized("Coded colour space")
         let tags: [(String, [UInt8])] = [
             ("desc", name), ("cprt", localized("No rights reserved")), ("wtpt", xyz([0.964203, 1, 0.824905])),

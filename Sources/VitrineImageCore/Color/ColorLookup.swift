@@ -156,7 +156,9 @@ struct ColorLookup: Sendable {
         }
         if !exits.isEmpty {
             exits.withUnsafeBufferPointer { exits in
-                v = SIMD4(Self.exit(v[0], exits, 0), Self.exit(v[1], exits, 1), Self.exit(v[2], exits, 2), 0)
+                v = SIMD4(
+                    Self.exit(x: v[0], exits: exits, lane: 0), Self.exit(x: v[1], exits: exits, lane: 1),
+                    Self.exit(x: v[2], exits: exits, lane: 2), 0)
             }
         }
         let xyz = self.xyz(v)
@@ -164,7 +166,7 @@ struct ColorLookup: Sendable {
     }
 
     @inline(__always)
-    private static func exit(_ x: Float, _ exits: UnsafeBufferPointer<SIMD4<Float>>, _ lane: Int) -> Float {
+    private static func exit(x: Float, exits: UnsafeBufferPointer<SIMD4<Float>>, lane: Int) -> Float {
         let position = (x > 0 ? min(x, 1) : 0) * Float(exitSteps)
         let i = min(Int(position), exitSteps - 1)
         let low = exits[i][lane]

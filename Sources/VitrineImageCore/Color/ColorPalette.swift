@@ -261,7 +261,7 @@ package struct NearestColor {
     package func color(_ index: UInt8) -> SIMD4<Int32> { colors[Int(index)] }
 
     /// The index of the colour with the least squared distance. Channels from 0 to 255.
-    package mutating func index(_ red: Int, _ green: Int, _ blue: Int) -> UInt8 {
+    package mutating func index(red: Int, green: Int, blue: Int) -> UInt8 {
         let key = (red >> 2) << 12 | (green >> 2) << 6 | blue >> 2
         if answers[key] >= 0 { return UInt8(truncatingIfNeeded: answers[key]) }
         let wanted = SIMD4<Int32>(

@@ -173,7 +173,7 @@ package struct ColorProfile: Sendable {
     /// Converts cyan, magenta, yellow, black (255 = full ink) to opaque pixels in place.
     package func convertCMYK(_ pixels: UnsafeMutablePointer<UInt8>, count: Int) {
         guard space == .cmyk, case .lookup(let lookup, let tables) = transform else { return }
-        Self.convert(pixels, count: count, lookup, tables)
+        Self.convert(pixels, count: count, lookup: lookup, tables: tables)
     }
 
     private static func convert(
@@ -183,7 +183,7 @@ package struct ColorProfile: Sendable {
         switch transform {
         case .gray: return
         case .highRange(let colors): colors.convert(pixels, count: count)
-        case .lookup(let lookup, let tables): convert(pixels, count: count, lookup, tables)
+        case .lookup(let lookup, let tables): convert(pixels, count: count, lookup: lookup, tables: tables)
         case .sums(let sums):
             SRGB.encoded.withUnsafeBufferPointer { encoded in
                 sums.withUnsafeBufferPointer { sums in
@@ -211,7 +211,7 @@ package struct ColorProfile: Sendable {
 
     /// Three or four device channels through the grid. Alpha stays, or becomes opaque where it was black ink.
     private static func convert(
-        _ pixels: UnsafeMutablePointer<UInt8>, count: Int, _ lookup: ColorLookup, _ tables: [Float]
+        _ pixels: UnsafeMutablePointer<UInt8>, count: Int, lookup: ColorLookup, tables: [Float]
     ) {
         let isCMYK = lookup.inputs == 4
         let encoded = SRGB.encoded

@@ -195,11 +195,13 @@ package struct DeepFrame {
             line = .allocate(capacity: plane.columns)
             for memory in rows + [line] { memory.initialize(repeating: 0, count: plane.columns) }
             // Chroma of odd sides is one sample for the last pixel.
-            func ratio(_ own: Int, _ ownBlock: Int, _ other: Int, _ otherBlock: Int) -> Float {
+            func ratio(_ own: Int, ownBlock: Int, other: Int, otherBlock: Int) -> Float {
                 own == other ? Float(otherBlock) / Float(ownBlock) : Float(otherBlock) / Float(2 * ownBlock)
             }
-            across = ratio(plane.size.width, plane.block.x, first.size.width, first.block.x)
-            down = ratio(plane.size.height, plane.block.y, first.size.height, first.block.y)
+            across = ratio(
+                plane.size.width, ownBlock: plane.block.x, other: first.size.width, otherBlock: first.block.x)
+            down = ratio(
+                plane.size.height, ownBlock: plane.block.y, other: first.size.height, otherBlock: first.block.y)
         }
 
         deinit { for memory in rows + [line] { memory.deallocate() } }

@@ -42,7 +42,7 @@ package struct HighRangeColors: Sendable {
     @inline(__always)
     func shown(_ encoded: SIMD4<Float>) -> SIMD4<Float> {
         let light = decoded(encoded)
-        return shown(light.x, light.y, light.z)
+        return shown(red: light.x, green: light.y, blue: light.z)
     }
 
     /// The light of the curve for an encoded colour, in its own primaries.
@@ -70,7 +70,7 @@ package struct HighRangeColors: Sendable {
         } else {
             let color = toSRGB(light)
             light *= Float(Self.nominalPeak / DisplayLight.referenceWhite)
-                * displayGain(ToneMap.luminance(color.x, color.y, color.z))
+                * displayGain(ToneMap.luminance(r: color.x, g: color.y, b: color.z))
         }
         if !gain.isInBase { light = toSRGB(light) }
         light = gain.applied(to: light, x: x, y: y)
@@ -93,10 +93,10 @@ package struct HighRangeColors: Sendable {
     }
 
     @inline(__always)
-    private func shown(_ red: Float, _ green: Float, _ blue: Float) -> SIMD4<Float> {
+    private func shown(red: Float, green: Float, blue: Float) -> SIMD4<Float> {
         var light = columns.red * red + columns.green * green + columns.blue * blue
         if transfer == .hybridLog {
-            light *= scale * displayGain(ToneMap.luminance(light.x, light.y, light.z))
+            light *= scale * displayGain(ToneMap.luminance(r: light.x, g: light.y, b: light.z))
         } else {
             light *= scale
         }
@@ -123,7 +123,8 @@ package struct HighRangeColors: Sendable {
                     let color = UInt32(p[0]) | UInt32(p[1]) &<< 8 | UInt32(p[2]) &<< 16
                     if i == 0 || color != last {
                         let light = shown(
-                            curve[Int(p[0]) &* step], curve[Int(p[1]) &* step], curve[Int(p[2]) &* step])
+                            red: curve[Int(p[0]) &* step], green: curve[Int(p[1]) &* step],
+                            blue: curve[Int(p[2]) &* step])
                         result = SIMD4<Int32>(light * 65_535 + 0.5)
                         last = color
                     }

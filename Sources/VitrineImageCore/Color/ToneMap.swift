@@ -6,7 +6,7 @@ package struct ToneMap: Sendable {
 
     /// Relative luminance of linear light with the primaries of sRGB (ITU-R BT.709).
     @inline(__always)
-    package static func luminance(_ r: Float, _ g: Float, _ b: Float) -> Float { 0.2126 * r + 0.7152 * g + 0.0722 * b }
+    package static func luminance(r: Float, g: Float, b: Float) -> Float { 0.2126 * r + 0.7152 * g + 0.0722 * b }
 
     /// The number in 16 bits (IEEE 754 binary16); not every platform has the type.
     @inline(__always)
@@ -24,7 +24,7 @@ package struct ToneMap: Sendable {
 
     /// Writes the encoded levels of a colour.
     @inline(__always)
-    package func write(_ red: Float, _ green: Float, _ blue: Float, to pixel: UnsafeMutablePointer<UInt8>) {
+    package func write(red: Float, green: Float, blue: Float, to pixel: UnsafeMutablePointer<UInt8>) {
         let shown = DisplayLight.shown(SIMD4(red, green, blue, 0))
         (pixel[0], pixel[1], pixel[2]) = (encoded(shown.x), encoded(shown.y), encoded(shown.z))
     }

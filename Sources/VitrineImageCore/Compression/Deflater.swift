@@ -39,7 +39,7 @@ package struct Deflater {
                 at += 1
                 continue
             }
-            let match = Self.longest(bytes, at, heads[Self.hash(bytes, at)], links)
+            let match = Self.longest(bytes, at: at, head: heads[Self.hash(bytes, at)], links: links)
             let length = match.length >= 4 ? match.length : 1
             if length > 1 { putMatch(length, match.distance) } else { putSymbol(Int(bytes[at])) }
             for i in at..<min(at + length, bytes.count - 3) {
@@ -59,7 +59,7 @@ package struct Deflater {
     }
 
     private static func longest(
-        _ bytes: UnsafeBufferPointer<UInt8>, _ at: Int, _ head: Int, _ links: [Int]
+        _ bytes: UnsafeBufferPointer<UInt8>, at: Int, head: Int, links: [Int]
     ) -> (length: Int, distance: Int) {
         let limit = min(longestMatch, bytes.count - at)
         var best = (length: 0, distance: 0)

@@ -168,7 +168,7 @@ extension Inflater {
                 stop = .badDistance
                 break
             }
-            Self.copyMatch(write, distance, length)
+            Self.copyMatch(write, distance: distance, length: length)
             write += length
         }
         // Whole bytes read ahead go back, which takes padding out of the reservoir; what came from an earlier filling
@@ -186,7 +186,7 @@ extension Inflater {
 
     /// Copies a match that may overlap itself, writing up to 15 bytes more than asked.
     @inline(__always)
-    private static func copyMatch(_ target: UnsafeMutableRawPointer, _ distance: Int, _ length: Int) {
+    private static func copyMatch(_ target: UnsafeMutableRawPointer, distance: Int, length: Int) {
         var to = target
         var from = UnsafeRawPointer(target - distance)
         let end = target + length

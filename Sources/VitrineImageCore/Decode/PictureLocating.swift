@@ -65,7 +65,7 @@ package protocol PictureLocating: Sendable {
     /// - Throws: ``ImageError/corrupt(input:reason:)`` or ``ImageError/truncated(input:)`` if its structure cannot be
     ///   read at all.
     static func pictures(
-        _ reader: ByteReader, _ format: ImageFormat, _ limits: ImageLimits
+        _ reader: ByteReader, format: ImageFormat, limits: ImageLimits
     ) throws(ImageError) -> EmbeddedPictures
 }
 

@@ -99,14 +99,15 @@ package struct RowCollector: ~Copyable {
             AlphaMath.premultiply(base.assumingMemoryBound(to: UInt8.self), count: pixels)
         } else if isWide {
             RowCollector.premultiply(
-                base.assumingMemoryBound(to: UInt16.self), pixels, channels, UInt32(maximum))
+                base.assumingMemoryBound(to: UInt16.self), pixels: pixels, channels: channels, maximum: UInt32(maximum))
         } else {
-            RowCollector.premultiply(base.assumingMemoryBound(to: UInt8.self), pixels, channels, UInt32(maximum))
+            RowCollector.premultiply(
+                base.assumingMemoryBound(to: UInt8.self), pixels: pixels, channels: channels, maximum: UInt32(maximum))
         }
     }
 
     private static func premultiply<T: FixedWidthInteger & UnsignedInteger>(
-        _ samples: UnsafeMutablePointer<T>, _ pixels: Int, _ channels: Int, _ maximum: UInt32
+        _ samples: UnsafeMutablePointer<T>, pixels: Int, channels: Int, maximum: UInt32
     ) {
         var p = samples
         for _ in 0..<pixels {

@@ -98,7 +98,7 @@ struct AttentionMap {
                     let p = y &* image.bytesPerRow &+ 4 &* x
                     let r = Int32(bytes[p]), g = Int32(bytes[p &+ 1]), b = Int32(bytes[p &+ 2])
                     luma[y &* w &+ x] = (77 &* r &+ 150 &* g &+ 29 &* b) &>> 8
-                    score[y &* w &+ x] = Self.colorScore(r, g, b)
+                    score[y &* w &+ x] = Self.colorScore(r: r, g: g, b: b)
                 }
             }
         }
@@ -117,7 +117,7 @@ struct AttentionMap {
         self.sums = sums
     }
 
-    private static func colorScore(_ r: Int32, _ g: Int32, _ b: Int32) -> Int32 {
+    private static func colorScore(r: Int32, g: Int32, b: Int32) -> Int32 {
         let high = max(r, max(g, b)), low = min(r, min(g, b))
         let isSkin = r > 95 && g > 40 && b > 20 && high &- low > 15 && r &- g > 15 && r > b
         // The eye does not notice the saturation of very dark and very bright colours.

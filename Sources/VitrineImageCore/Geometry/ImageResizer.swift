@@ -160,9 +160,9 @@ public struct ImageResizer: Hashable, Sendable {
     private static func scaled(_ source: PixelSize, to box: PixelSize, _ mode: Mode) -> PixelSize {
         let (w, h) = (source.width, source.height)
         /// `a * b / c`, rounded up, at least 1.
-        func ratio(_ a: Int, _ b: Int, _ c: Int) -> Int { max(1, (a * b + c - 1) / c) }
-        let byWidth = PixelSize(width: box.width, height: ratio(h, box.width, w))
-        let byHeight = PixelSize(width: ratio(w, box.height, h), height: box.height)
+        func ratio(a: Int, b: Int, c: Int) -> Int { max(1, (a * b + c - 1) / c) }
+        let byWidth = PixelSize(width: box.width, height: ratio(a: h, b: box.width, c: w))
+        let byHeight = PixelSize(width: ratio(a: w, b: box.height, c: h), height: box.height)
         let isWider = w * box.height >= h * box.width
         switch mode {
         case .none: return source

@@ -25,27 +25,27 @@ extension ImageFormat {
     package static let comic7z = ImageFormat("cb7", mediaTypes: ["application/x-cb7"], fileExtensions: ["cb7"])
 
     /// Texts in OpenDocument (ISO/IEC 26300).
-    package static let odt = openDocument("odt", "text", ["ott", "odm"])
+    package static let odt = openDocument("odt", type: "text", others: ["ott", "odm"])
     /// Spreadsheets in OpenDocument.
-    package static let ods = openDocument("ods", "spreadsheet", ["ots"])
+    package static let ods = openDocument("ods", type: "spreadsheet", others: ["ots"])
     /// Presentations in OpenDocument.
-    package static let odp = openDocument("odp", "presentation", ["otp"])
+    package static let odp = openDocument("odp", type: "presentation", others: ["otp"])
     /// Drawings in OpenDocument.
-    package static let odg = openDocument("odg", "graphics", ["otg"])
+    package static let odg = openDocument("odg", type: "graphics", others: ["otg"])
 
-    private static func openDocument(_ name: String, _ type: String, _ others: [String]) -> ImageFormat {
+    private static func openDocument(_ name: String, type: String, others: [String]) -> ImageFormat {
         let type = "application/vnd.oasis.opendocument." + type
         return ImageFormat(name, mediaTypes: [type, type + "-template"], fileExtensions: [name] + others)
     }
 
     /// Texts in Office Open XML (ECMA-376).
-    package static let docx = openXML("docx", "wordprocessingml.document", ["docm", "dotx"])
+    package static let docx = openXML("docx", type: "wordprocessingml.document", others: ["docm", "dotx"])
     /// Spreadsheets in Office Open XML.
-    package static let xlsx = openXML("xlsx", "spreadsheetml.sheet", ["xlsm", "xltx"])
+    package static let xlsx = openXML("xlsx", type: "spreadsheetml.sheet", others: ["xlsm", "xltx"])
     /// Presentations in Office Open XML.
-    package static let pptx = openXML("pptx", "presentationml.presentation", ["pptm", "ppsx", "potx"])
+    package static let pptx = openXML("pptx", type: "presentationml.presentation", others: ["pptm", "ppsx", "potx"])
 
-    private static func openXML(_ name: String, _ type: String, _ others: [String]) -> ImageFormat {
+    private static func openXML(_ name: String, type: String, others: [String]) -> ImageFormat {
         ImageFormat(
             name, mediaTypes: ["application/vnd.openxmlformats-officedocument." + type],
             fileExtensions: [name] + others)

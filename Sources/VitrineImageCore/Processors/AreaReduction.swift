@@ -32,7 +32,9 @@ package struct AreaReduction {
                             }
                             let isLast = y == source.height - 1 || rows[y + 1].target != share.target
                             if isLast {
-                                store(now, target.baseAddress! + Int(share.target) &* size.width &* 4, size.width)
+                                store(
+                                    now, target: target.baseAddress! + Int(share.target) &* size.width &* 4,
+                                    count: size.width)
                                 for x in 0..<size.width {
                                     now[x] = next[x]
                                     next[x] = .zero
@@ -72,7 +74,7 @@ package struct AreaReduction {
     }
 
     private static func store(
-        _ line: UnsafePointer<SIMD4<Float>>, _ target: UnsafeMutableRawPointer, _ count: Int
+        _ line: UnsafePointer<SIMD4<Float>>, target: UnsafeMutableRawPointer, count: Int
     ) {
         for x in 0..<count {
             let v = pointwiseMin(line[x] + 0.5, SIMD4(repeating: 255.5))

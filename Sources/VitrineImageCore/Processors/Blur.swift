@@ -37,7 +37,8 @@ struct SharpenProcessor: ImageProcessing {
                     let from = original.baseAddress! + y &* sourceStride, to = blurred.baseAddress! + y &* stride
                     for x in 0..<width {
                         let pixel = PixelMath.load(from + x &* 4)
-                        PixelMath.store(Self.sharpen(pixel, PixelMath.load(to + x &* 4), amount), to + x &* 4)
+                        PixelMath.store(
+                            Self.sharpen(pixel, blurred: PixelMath.load(to + x &* 4), amount: amount), to + x &* 4)
                     }
                 }
             }
@@ -46,7 +47,7 @@ struct SharpenProcessor: ImageProcessing {
     }
 
     @inline(__always)
-    private static func sharpen(_ pixel: UInt32, _ blurred: UInt32, _ amount: Int32) -> UInt32 {
+    private static func sharpen(_ pixel: UInt32, blurred: UInt32, amount: Int32) -> UInt32 {
         let alpha = Int32(pixel >> 24), blurredAlpha = Int32(blurred >> 24)
         guard alpha > 0, blurredAlpha > 0 else { return pixel }
         var result = pixel & 0xff00_0000
@@ -147,10 +148,10 @@ private struct GaussianBlur {
                 let base = bytes.baseAddress!
                 // Four rows, then four columns at a time, one in each lane.
                 for y in Swift.stride(from: 0, to: height, by: 4) {
-                    blur(base + y * stride, lines: min(4, height - y), step: stride, count: width, next: 4, a, b)
+                    blur(base + y * stride, lines: min(4, height - y), step: stride, count: width, next: 4, a: a, b: b)
                 }
                 for x in Swift.stride(from: 0, to: width, by: 4) {
-                    blur(base + x * 4, lines: min(4, width - x), step: 4, count: height, next: stride, a, b)
+                    blur(base + x * 4, lines: min(4, width - x), step: 4, count: height, next: stride, a: a, b: b)
                 }
             }
         }
@@ -159,7 +160,7 @@ private struct GaussianBlur {
     /// Blurs up to four lines whose starts are `step` bytes apart and whose pixels are `next` bytes apart.
     private func blur(
         _ base: UnsafeMutableRawPointer, lines: Int, step: Int, count: Int, next: Int,
-        _ a: UnsafeMutablePointer<Lines>, _ b: UnsafeMutablePointer<Lines>
+        a: UnsafeMutablePointer<Lines>, b: UnsafeMutablePointer<Lines>
     ) {
         let pad = 3 * (reach + 1)
         // Missing lines repeat the first; their results are not stored.
@@ -176,9 +177,9 @@ private struct GaussianBlur {
         }
         a.initialize(repeating: a[pad], count: pad)
         (a + pad + count).initialize(repeating: a[pad + count - 1], count: pad)
-        mean(a, b, count + 4 * (reach + 1))
-        mean(b, a, count + 2 * (reach + 1))
-        mean(a, b, count)
+        mean(a, target: b, count: count + 4 * (reach + 1))
+        mean(b, target: a, count: count + 2 * (reach + 1))
+        mean(a, target: b, count: count)
         offset = 0
         for i in 0..<count {
             let pixels = Self.gather(b[i])
@@ -192,7 +193,7 @@ private struct GaussianBlur {
 
     /// One running mean; `target` gets `count` samples and `source` has `2 * (reach + 1)` more.
     @inline(__always)
-    private func mean(_ source: UnsafePointer<Lines>, _ target: UnsafeMutablePointer<Lines>, _ count: Int) {
+    private func mean(_ source: UnsafePointer<Lines>, target: UnsafeMutablePointer<Lines>, count: Int) {
         var sum = Lines.zero
         for i in 1...(2 * reach + 1) { sum += source[i] }
         let far = 2 * reach + 2

@@ -49,36 +49,36 @@ struct TintProcessor: ImageProcessing {
         let mode = mode
         return source.mapRows(to: source.alpha) { source, target, count in
             switch mode {
-            case .template: Self.stencil(source, target, count, solid, mix)
-            case .multiply: Self.multiply(source, target, count, solid, mix)
+            case .template: Self.stencil(source, target: target, count: count, color: solid, mix: mix)
+            case .multiply: Self.multiply(source, target: target, count: count, color: solid, mix: mix)
             }
         }
     }
 
     private static func stencil(
-        _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, _ count: Int, _ color: UInt32, _ mix: UInt32
+        _ source: UnsafeRawPointer, target: UnsafeMutableRawPointer, count: Int, color: UInt32, mix: UInt32
     ) {
         for x in 0..<count {
             let pixel = PixelMath.load(source + 4 &* x)
-            PixelMath.store(blend(pixel, PixelMath.scale(color, pixel >> 24), mix), target + 4 &* x)
+            PixelMath.store(blend(pixel, tinted: PixelMath.scale(color, pixel >> 24), mix: mix), target + 4 &* x)
         }
     }
 
     private static func multiply(
-        _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, _ count: Int, _ color: UInt32, _ mix: UInt32
+        _ source: UnsafeRawPointer, target: UnsafeMutableRawPointer, count: Int, color: UInt32, mix: UInt32
     ) {
         let red = color & 255, green = color >> 8 & 255, blue = color >> 16 & 255
         for x in 0..<count {
             let pixel = PixelMath.load(source + 4 &* x)
             let r = AlphaMath.multiply(pixel & 255, red), g = AlphaMath.multiply(pixel >> 8 & 255, green)
             let b = AlphaMath.multiply(pixel >> 16 & 255, blue)
-            PixelMath.store(blend(pixel, pixel & 0xff00_0000 | b << 16 | g << 8 | r, mix), target + 4 &* x)
+            PixelMath.store(blend(pixel, tinted: pixel & 0xff00_0000 | b << 16 | g << 8 | r, mix: mix), target + 4 &* x)
         }
     }
 
     /// `mix` / 255 of `tinted` and the rest of `pixel`; both have one alpha, which is kept.
     @inline(__always)
-    private static func blend(_ pixel: UInt32, _ tinted: UInt32, _ mix: UInt32) -> UInt32 {
+    private static func blend(_ pixel: UInt32, tinted: UInt32, mix: UInt32) -> UInt32 {
         if mix == 255 { return tinted }
         let rest = 255 &- mix
         // One division for both shares, so that the rounding cannot exceed alpha.

@@ -114,9 +114,9 @@ struct AffineSampler {
             let left = x.rounded(.down), top = y.rounded(.down)
             let column = Int(left), row = Int(top)
             let fx = UInt32((x - left) * 256 + 0.5), fy = UInt32((y - top) * 256 + 0.5)
-            let upper = Self.mix(at(column, row), at(column &+ 1, row), fx)
-            let lower = Self.mix(at(column, row &+ 1), at(column &+ 1, row &+ 1), fx)
-            return Self.mix(upper, lower, fy)
+            let upper = Self.mix(a: at(column, row), b: at(column &+ 1, row), share: fx)
+            let lower = Self.mix(a: at(column, row &+ 1), b: at(column &+ 1, row &+ 1), share: fx)
+            return Self.mix(a: upper, b: lower, share: fy)
         }
 
         @inline(__always)
@@ -126,7 +126,7 @@ struct AffineSampler {
 
         /// `share` / 256 of `b` and the rest of `a`, two channels in one word.
         @inline(__always)
-        private static func mix(_ a: UInt32, _ b: UInt32, _ share: UInt32) -> UInt32 {
+        private static func mix(a: UInt32, b: UInt32, share: UInt32) -> UInt32 {
             let rest = 256 &- share
             let mask: UInt32 = 0x00ff_00ff, half: UInt32 = 0x0080_0080
             let even = (a & mask) &* rest &+ (b & mask) &* share &+ half

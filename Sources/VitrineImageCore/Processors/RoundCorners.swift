@@ -133,14 +133,16 @@ private struct RoundedEdge {
         outer = RoundedRectangle(width: width, height: height, radii: radii)
         inner = RoundedRectangle(width: width, height: height, inset: lineWidth, radii: radii)
         line = border.map { PixelMath.premultiplied($0.color) } ?? 0
-        func band(_ a: Double, _ b: Double, _ side: Int) -> Int {
+        func band(a: Double, b: Double, side: Int) -> Int {
             min(side, Int(min(Double(side), max(a, b, lineWidth)).rounded(.up)))
         }
         bands = (
-            band(radii.topLeft, radii.bottomLeft, size.width), band(radii.topRight, radii.bottomRight, size.width),
-            band(radii.topLeft, radii.topRight, size.height), band(radii.bottomLeft, radii.bottomRight, size.height)
+            band(a: radii.topLeft, b: radii.bottomLeft, side: size.width),
+            band(a: radii.topRight, b: radii.bottomRight, side: size.width),
+            band(a: radii.topLeft, b: radii.topRight, side: size.height),
+            band(a: radii.bottomLeft, b: radii.bottomRight, side: size.height)
         )
-        lineBand = band(0, 0, size.width)
+        lineBand = band(a: 0, b: 0, side: size.width)
     }
 
     /// Draws into `image`, which has this size and is premultiplied, or opaque when no corner is round.
@@ -157,7 +159,7 @@ private struct RoundedEdge {
         let right = max(left, size.width - (isMiddle ? lineBand : bands.right))
         if !isMiddle && left < right && line != 0 {
             // Between the corners every pixel of a row is alike.
-            let mix = Mix(outer.coverage(x: left, y: y), inner.coverage(x: left, y: y), line)
+            let mix = Mix(outer: outer.coverage(x: left, y: y), inner: inner.coverage(x: left, y: y), color: line)
             if !mix.keeps { for x in left..<right { mix.apply(row + x &* 4) } }
         }
         // The shape is convex: once a pixel is wholly inside, so are all up to the other side.
@@ -165,18 +167,18 @@ private struct RoundedEdge {
         row.initializeMemory(as: UInt8.self, repeating: 0, count: clear.left &* 4)
         (row + (size.width - clear.right) &* 4).initializeMemory(as: UInt8.self, repeating: 0, count: clear.right &* 4)
         var x = clear.left
-        while x < left, applyPixel(row, x, y) { x &+= 1 }
+        while x < left, applyPixel(row, x: x, y: y) { x &+= 1 }
         x = size.width &- 1 &- clear.right
-        while x >= right, applyPixel(row, x, y) { x &-= 1 }
+        while x >= right, applyPixel(row, x: x, y: y) { x &-= 1 }
     }
 
     /// Draws one pixel.
     ///
     /// - Returns: False for a pixel wholly inside, which does not change.
     @inline(__always)
-    private func applyPixel(_ row: UnsafeMutableRawPointer, _ x: Int, _ y: Int) -> Bool {
+    private func applyPixel(_ row: UnsafeMutableRawPointer, x: Int, y: Int) -> Bool {
         let outside = outer.coverage(x: x, y: y)
-        let mix = Mix(outside, line == 0 ? outside : inner.coverage(x: x, y: y), line)
+        let mix = Mix(outer: outside, inner: line == 0 ? outside : inner.coverage(x: x, y: y), color: line)
         if mix.keeps { return false }
         mix.apply(row + x &* 4)
         return true
@@ -188,7 +190,7 @@ private struct RoundedEdge {
         let line: UInt32
 
         /// `outer` of the pixel is inside the outline and `inner` of it inside the line.
-        init(_ outer: Double, _ inner: Double, _ color: UInt32) {
+        init(outer: Double, inner: Double, color: UInt32) {
             line = PixelMath.scale(color, UInt32((max(0, outer - inner) * 255).rounded()))
             // The rest of the outline, so that both together never exceed it.
             picture = UInt32(max(0, Int((outer * 255).rounded()) - Int(line >> 24)))
@@ -235,8 +237,8 @@ private struct RoundedRectangle {
         let x = Double(x), y = Double(y)
         let width = min(right, x + 1) - max(left, x), height = min(bottom, y + 1) - max(top, y)
         guard width > 0, height > 0 else { return 0 }
-        let cut = Self.cut(corners.0, x, y) + Self.cut(corners.1, x, y) + Self.cut(corners.2, x, y)
-            + Self.cut(corners.3, x, y)
+        let cut = Self.cut(corners.0, x: x, y: y) + Self.cut(corners.1, x: x, y: y) + Self.cut(corners.2, x: x, y: y)
+            + Self.cut(corners.3, x: x, y: y)
         return max(0, min(1, width * height - cut))
     }
 
@@ -256,7 +258,7 @@ private struct RoundedRectangle {
 
     /// The area of the pixel that lies in the square of a corner but outside its circle.
     @inline(__always)
-    private static func cut(_ corner: Corner, _ x: Double, _ y: Double) -> Double {
+    private static func cut(_ corner: Corner, x: Double, y: Double) -> Double {
         // Distances from the centre, growing outwards.
         let near = corner.right ? x - corner.x : corner.x - x - 1
         let low = corner.down ? y - corner.y : corner.y - y - 1
@@ -265,11 +267,11 @@ private struct RoundedRectangle {
         let u0 = max(0, near), u1 = min(r, near + 1), v0 = max(0, low), v1 = min(r, low + 1)
         guard u1 > u0, v1 > v0, u1 * u1 + v1 * v1 > r * r else { return 0 }
         let whole = (u1 - u0) * (v1 - v0)
-        return u0 * u0 + v0 * v0 >= r * r ? whole : whole - inside(u0, u1, v0, v1, r)
+        return u0 * u0 + v0 * v0 >= r * r ? whole : whole - inside(u0: u0, u1: u1, v0: v0, v1: v1, r: r)
     }
 
     /// The area common to [u0, u1] × [v0, v1] and the quarter disc of radius r around the origin.
-    private static func inside(_ u0: Double, _ u1: Double, _ v0: Double, _ v1: Double, _ r: Double) -> Double {
+    private static func inside(u0: Double, u1: Double, v0: Double, v1: Double, r: Double) -> Double {
         // Left of `full` the arc is above the pixel, right of `none` below it.
         let full = max(0, r * r - v1 * v1).squareRoot(), none = max(0, r * r - v0 * v0).squareRoot()
         var area = max(0, min(u1, full) - u0) * (v1 - v0)

@@ -41,15 +41,16 @@ struct YCbCrConversion {
         var i = 0
         while i &+ 8 <= count {
             let a = alpha.map { load($0 + i) } ?? SIMD8(repeating: 255)
-            let result = convert(load(y + i), load(cb + i), load(cr + i), a)
+            let result = convert(y: load(y + i), cb: load(cb + i), cr: load(cr + i), alpha: a)
             UnsafeMutableRawPointer(pixels + 4 &* i).storeBytes(of: result, as: SIMD8<Int32>.self)
             i &+= 8
         }
         while i < count {
             let a = Int32(alpha?[i] ?? 255)
             let result = convert(
-                SIMD8(repeating: Int32(y[i])), SIMD8(repeating: Int32(cb[i])), SIMD8(repeating: Int32(cr[i])),
-                SIMD8(repeating: a))
+                y: SIMD8(repeating: Int32(y[i])), cb: SIMD8(repeating: Int32(cb[i])),
+                cr: SIMD8(repeating: Int32(cr[i])),
+                alpha: SIMD8(repeating: a))
             UnsafeMutableRawPointer(pixels + 4 &* i).storeBytes(of: result[0], as: Int32.self)
             i &+= 1
         }
@@ -63,7 +64,7 @@ struct YCbCrConversion {
     /// Returns pixels as little-endian words. The sum is rounded once; at full range luma is exact.
     @inline(__always)
     private func convert(
-        _ y: SIMD8<Int32>, _ cb: SIMD8<Int32>, _ cr: SIMD8<Int32>, _ alpha: SIMD8<Int32>
+        y: SIMD8<Int32>, cb: SIMD8<Int32>, cr: SIMD8<Int32>, alpha: SIMD8<Int32>
     ) -> SIMD8<Int32> {
         let base = (y &- lumaOffset) &* luma &+ SIMD8(repeating: 32_768)
         let u = cb &- SIMD8(repeating: 128)

@@ -84,7 +84,8 @@ struct ResampleJob {
         across.withTaps { taps in
             for x in 0..<size.width {
                 Self.filterAcross(
-                    columns + taps.starts[x] &* channels, taps.weights + x &* taps.stride, taps.counts[x],
+                    columns + taps.starts[x] &* channels, weights: taps.weights + x &* taps.stride,
+                    count: taps.counts[x],
                     bias: taps.biases[x], channels: channels, shift: shift, into: result + x &* channels)
             }
         }
@@ -93,7 +94,7 @@ struct ResampleJob {
     /// One result sample of eight lines, all channels.
     @inline(__always)
     private static func filterAcross(
-        _ columns: UnsafePointer<Vector>, _ weights: UnsafePointer<Int16>, _ count: Int, bias: Int16,
+        _ columns: UnsafePointer<Vector>, weights: UnsafePointer<Int16>, count: Int, bias: Int16,
         channels: Int, shift: Int16, into result: UnsafeMutablePointer<SIMD8<UInt8>>
     ) {
         let bias = Vector(repeating: bias)

@@ -105,7 +105,8 @@ struct ResampleWeights: Sendable {
                     for i in 0..<count {
                         let centre = axis.origin + (Double(i) + 0.5) * step
                         let range = Self.range(centre, stretch, samples: axis.samples, margin: margin, width: width)
-                        let total = Self.fill(taps, range, centre, 1 / stretch, axis, table)
+                        let total = Self.fill(
+                            taps, range: range, centre: centre, inverse: 1 / stretch, axis: axis, table: table)
                         if sharpens { Self.sharpen(taps, into: taps + width, count: range.count) }
                         starts[i] = range.lowerBound
                         counts[i] = range.count
@@ -132,8 +133,8 @@ struct ResampleWeights: Sendable {
     ///
     /// - Returns: Their sum, never zero.
     private static func fill(
-        _ taps: UnsafeMutablePointer<Double>, _ range: Range<Int>, _ centre: Double, _ inverse: Double, _ axis: Axis,
-        _ table: UnsafeBufferPointer<Double>
+        _ taps: UnsafeMutablePointer<Double>, range: Range<Int>, centre: Double, inverse: Double, axis: Axis,
+        table: UnsafeBufferPointer<Double>
     ) -> Double {
         var total = 0.0
         for j in range {

@@ -41,7 +41,8 @@ package enum Resampler {
         if !premultiplies, let part = part(of: plane, area, size) { return part }
         let shape = ResampleRows.Shape(
             width: plane.width, height: plane.height, channels: plane.channels, bytesPerRow: plane.bytesPerRow)
-        return job(shape, extent, area, to: size, kernel, premultiplies: premultiplies).run(plane, cancellation)
+        return job(shape, extent: extent, area: area, to: size, kernel: kernel, premultiplies: premultiplies).run(
+            plane, cancellation)
     }
 
     /// Scales rows while they are made, with the result of scaling a plane of them. Only the rows of eight result rows
@@ -63,13 +64,13 @@ package enum Resampler {
         precondition(!size.isEmpty && (1...4).contains(channels), "rows are scaled to at least one sample")
         let shape = ResampleRows.Shape(width: width, height: height, channels: channels, bytesPerRow: width * channels)
         let area = PixelRegion(x: 0, y: 0, width: extent.width, height: extent.height)
-        let job = job(shape, area, area, to: size, .lanczos3, premultiplies: false)
+        let job = job(shape, extent: area, area: area, to: size, kernel: .lanczos3, premultiplies: false)
         precondition(job.rows.boxWidth == 1 && job.rows.boxHeight == 1, "boxes need several rows at once")
         return job.run(nil, source: row)
     }
 
     private static func job(
-        _ shape: ResampleRows.Shape, _ extent: PixelRegion, _ area: PixelRegion, to size: PixelSize, _ kernel: Kernel,
+        _ shape: ResampleRows.Shape, extent: PixelRegion, area: PixelRegion, to size: PixelSize, kernel: Kernel,
         premultiplies: Bool
     ) -> ResampleJob {
         let boxWidth = box(reduction: area.width / Double(size.width))
@@ -138,18 +139,18 @@ package enum Resampler {
 
     /// Returns the region, cut to the extent and at least a thousandth of a sample in size. Accepts any numbers.
     private static func clip(_ region: PixelRegion?, to plane: PixelPlane) -> PixelRegion {
-        let width = sane(plane.extentWidth, 0.001, Double(plane.width), Double(plane.width))
-        let height = sane(plane.extentHeight, 0.001, Double(plane.height), Double(plane.height))
+        let width = sane(plane.extentWidth, low: 0.001, high: Double(plane.width), fallback: Double(plane.width))
+        let height = sane(plane.extentHeight, low: 0.001, high: Double(plane.height), fallback: Double(plane.height))
         guard let region else { return PixelRegion(x: 0, y: 0, width: width, height: height) }
-        let x = sane(region.x, 0, width - 0.001, 0)
-        let y = sane(region.y, 0, height - 0.001, 0)
+        let x = sane(region.x, low: 0, high: width - 0.001, fallback: 0)
+        let y = sane(region.y, low: 0, high: height - 0.001, fallback: 0)
         return PixelRegion(
             x: x, y: y,
-            width: sane(region.width - (x - region.x), 0.001, width - x, width - x),
-            height: sane(region.height - (y - region.y), 0.001, height - y, height - y))
+            width: sane(region.width - (x - region.x), low: 0.001, high: width - x, fallback: width - x),
+            height: sane(region.height - (y - region.y), low: 0.001, high: height - y, fallback: height - y))
     }
 
-    private static func sane(_ value: Double, _ low: Double, _ high: Double, _ fallback: Double) -> Double {
+    private static func sane(_ value: Double, low: Double, high: Double, fallback: Double) -> Double {
         value.isFinite ? max(low, min(high, value)) : fallback
     }
 }

@@ -44,7 +44,7 @@ package final class YCbCrRowScaler {
         guard !size.isEmpty, chroma.width >= 8 else { return nil }
         let across = luma.extent / Double(size.width), down = extentHeight / Double(size.height)
         guard min(across, down) > 1, max(across, down) < Resampler.boxThreshold else { return nil }
-        func weights(_ samples: Int, _ extent: Double, _ count: Int) -> ResampleWeights {
+        func weights(_ samples: Int, extent: Double, count: Int) -> ResampleWeights {
             ResampleWeightsCache.shared.weights(
                 ResampleWeights.Axis(
                     samples: samples, extent: extent, origin: 0, length: extent, count: count, kernel: .lanczos3,
@@ -52,12 +52,13 @@ package final class YCbCrRowScaler {
         }
         self.size = size
         self.height = height
-        self.luma = weights(luma.width, luma.extent, size.width)
-        self.chroma = weights(chroma.width, chroma.extent, size.width)
+        self.luma = weights(luma.width, extent: luma.extent, count: size.width)
+        self.chroma = weights(chroma.width, extent: chroma.extent, count: size.width)
         widths = [luma.width, chroma.width, chroma.width]
         offsets = [0, luma.width, luma.width + chroma.width, luma.width + 2 * chroma.width]
         columns = ResampleColumns(
-            weights(height, extentHeight, size.height), samples: luma.width + 3 * chroma.width, lines: size.height)
+            weights(height, extent: extentHeight, count: size.height), samples: luma.width + 3 * chroma.width,
+            lines: size.height)
         result = .allocate(capacity: 3 * size.width)
         storage = PixelStorage(zeroedByteCount: 3 * size.width * size.height)
     }
@@ -131,15 +132,15 @@ package final class YCbCrRowScaler {
     }
 
     private func filterAcross() {
-        let y = Pass(luma, columns.down, 8), c = Pass(chroma, columns.down, 7)
+        let y = Pass(across: luma, down: columns.down, scale: 8), c = Pass(across: chroma, down: columns.down, scale: 7)
         let lines = UnsafePointer(columns.columns)
         let red = lines + offsets[1], green = lines + offsets[2], blue = lines + offsets[3]
         luma.withTaps { luma in
             chroma.withTaps { chroma in
                 for x in 0..<size.width {
-                    let level = y.sample(lines, luma, x)
+                    let level = y.sample(lines, taps: luma, x: x)
                     let to = result + 3 &* x
-                    let (r, g, b) = c.samples(red, green, blue, chroma, x)
+                    let (r, g, b) = c.samples(one: red, other: green, third: blue, taps: chroma, x: x)
                     to[0] = Self.level(level &+ r)
                     to[1] = Self.level(level &+ g)
                     to[2] = Self.level(level &+ b)
@@ -154,7 +155,7 @@ package final class YCbCrRowScaler {
         let left: Vector
 
         /// - Parameter scale: Bits below a level in the ring.
-        init(_ across: ResampleWeights, _ down: ResampleWeights, _ scale: Int) {
+        init(across: ResampleWeights, down: ResampleWeights, scale: Int) {
             let bits = Int16(truncatingIfNeeded: across.bits + down.bits + scale - 32 - YCbCrRowScaler.fraction)
             right = Vector(repeating: max(0, bits))
             left = Vector(repeating: max(0, 0 - bits))
@@ -165,7 +166,7 @@ package final class YCbCrRowScaler {
 
         /// One sample of eight lines.
         @inline(__always)
-        func sample(_ columns: UnsafePointer<Vector>, _ taps: ResampleWeights.Taps, _ x: Int) -> Vector {
+        func sample(_ columns: UnsafePointer<Vector>, taps: ResampleWeights.Taps, x: Int) -> Vector {
             let weights = taps.weights + x &* taps.stride
             let from = columns + taps.starts[x]
             var sum = Vector(repeating: taps.biases[x])
@@ -176,8 +177,8 @@ package final class YCbCrRowScaler {
         /// One sample of eight lines of three planes.
         @inline(__always)
         func samples(
-            _ one: UnsafePointer<Vector>, _ other: UnsafePointer<Vector>, _ third: UnsafePointer<Vector>,
-            _ taps: ResampleWeights.Taps, _ x: Int
+            one: UnsafePointer<Vector>, other: UnsafePointer<Vector>, third: UnsafePointer<Vector>,
+            taps: ResampleWeights.Taps, x: Int
         ) -> (Vector, Vector, Vector) {
             let weights = taps.weights + x &* taps.stride
             let start = taps.starts[x]

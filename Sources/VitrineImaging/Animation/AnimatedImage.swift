@@ -139,7 +139,7 @@ public final class AnimatedImage: Sendable {
                 // Decoded by another thread meanwhile.
                 if let image = cache[frame] { return .success(image) }
                 do throws(ImageError) {
-                    return .success(try decode(frame, &session, token))
+                    return .success(try decode(frame, session: &session, cancellation: token))
                 } catch {
                     session = Session()
                     return .failure(error)
@@ -150,7 +150,7 @@ public final class AnimatedImage: Sendable {
     }
 
     private func decode(
-        _ frame: Int, _ session: inout Session, _ cancellation: CancellationToken
+        _ frame: Int, session: inout Session, cancellation: CancellationToken
     ) throws(ImageError) -> Image {
         if frame < session.next - 1 { session = Session() }
         let frames = if let opened = session.decoder { opened } else { try open(cancellation) }

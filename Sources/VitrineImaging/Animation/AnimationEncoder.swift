@@ -133,15 +133,17 @@ extension Image {
     func change(from other: Image) -> PixelRect? {
         withUnsafeBytes { one in
             other.withUnsafeBytes { two -> PixelRect? in
-                func row(_ bytes: UnsafeRawBufferPointer, _ image: Image, _ y: Int) -> UnsafeRawBufferPointer {
+                func row(_ bytes: UnsafeRawBufferPointer, image: Image, y: Int) -> UnsafeRawBufferPointer {
                     UnsafeRawBufferPointer(rebasing: bytes[(y * image.bytesPerRow)...].prefix(4 * width))
                 }
-                func isSame(_ y: Int) -> Bool { row(one, self, y).elementsEqual(row(two, other, y)) }
+                func isSame(_ y: Int) -> Bool {
+                    row(one, image: self, y: y).elementsEqual(row(two, image: other, y: y))
+                }
                 guard let top = (0..<height).first(where: { !isSame($0) }) else { return nil }
                 let bottom = (top..<height).last { !isSame($0) } ?? top
                 var (left, right) = (width, -1)
                 for y in top...bottom {
-                    let (a, b) = (row(one, self, y), row(two, other, y))
+                    let (a, b) = (row(one, image: self, y: y), row(two, image: other, y: y))
                     func differs(_ x: Int) -> Bool {
                         a.loadUnaligned(fromByteOffset: 4 &* x, as: UInt32.self)
                             != b.loadUnaligned(fromByteOffset: 4 &* x, as: UInt32.self)

@@ -30,7 +30,7 @@ extension ImageDecoder {
             )
             for preview in large.reversed() + small {
                 guard let decoded = try decodePreview(preview, in: source, request) else { continue }
-                return try render(decoded, plan, resizer, info, token)
+                return try render(decoded, plan: plan, resizer: resizer, info: info, cancellation: token)
             }
             return nil
         }
@@ -38,8 +38,8 @@ extension ImageDecoder {
 
     /// A preview as `plan` has it, without enlarging it.
     private func render(
-        _ decoded: DecodedImage, _ plan: DecodePlan, _ resizer: ImageResizer, _ info: ImageInfo,
-        _ cancellation: CancellationToken
+        _ decoded: DecodedImage, plan: DecodePlan, resizer: ImageResizer, info: ImageInfo,
+        cancellation: CancellationToken
     ) throws(ImageError) -> Image {
         let (plane, region) = (decoded.planes[0], plan.region ?? .full)
         let scale = min(

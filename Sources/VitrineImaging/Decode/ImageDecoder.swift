@@ -290,7 +290,8 @@ extension ImageDecoder {
             plans.append(try DecodePlan(resizer, for: part, limits: limits, input: source.name))
         }
         var request = DecodeRequest(
-            info: info, target: Self.target(of: plans).map { Self.whole($0, region, info) }, options: options,
+            info: info, target: Self.target(of: plans).map { Self.whole($0, region: region, info: info) },
+            options: options,
             limits: limits, cancellation: cancellation)
         request.region = region
         if region != nil { request.options.allowsEmbeddedPreview = false }
@@ -346,14 +347,14 @@ extension ImageDecoder {
     }
 
     /// The size of the whole image if a region of it gets a size.
-    private static func whole(_ target: PixelSize, _ region: PixelRect?, _ info: ImageInfo) -> PixelSize {
+    private static func whole(_ target: PixelSize, region: PixelRect?, info: ImageInfo) -> PixelSize {
         guard let region else { return target }
-        func side(_ whole: Int, _ part: Int, _ target: Int) -> Int {
+        func side(_ whole: Int, part: Int, target: Int) -> Int {
             Int(min((Double(whole) * Double(target) / Double(part)).rounded(.up), 1e9))
         }
         return PixelSize(
-            width: side(info.storedSize.width, region.size.width, target.width),
-            height: side(info.storedSize.height, region.size.height, target.height))
+            width: side(info.storedSize.width, part: region.size.width, target: target.width),
+            height: side(info.storedSize.height, part: region.size.height, target: target.height))
     }
 
     /// The size to ask a decoder for that serves each of `plans`; nil for every pixel.

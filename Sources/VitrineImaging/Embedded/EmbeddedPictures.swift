@@ -89,7 +89,8 @@ struct ShownPictures {
         from index: Int, archive: ArchivedPage?
     ) throws(ImageError) {
         let found = try ShownPictures.opened(
-            locator.pictures(reader, format, limits), reader, limits: limits, from: index, archive: archive)
+            locator.pictures(reader, format: format, limits: limits), reader, limits: limits, from: index,
+            archive: archive)
         guard index == 0 || index > 0 && found.isRanked else { throw .noPicture(input: reader.name, format: format) }
         if found.isRanked {
             let last = min(found.pictures.count, HeldPicture.maximumPictures)
@@ -190,7 +191,7 @@ private struct HeldPictureDecoder: ImageDecoding {
         var refusal: ImageError?
         for picture in HeldPicture.order(shown.pictures, for: target) {
             do throws(ImageError) {
-                return try decode(picture, shown, request)
+                return try decode(picture, shown: shown, request: request)
             } catch {
                 switch error {
                 case .cancelled, .timedOut, .workerFailed: throw error
@@ -202,7 +203,7 @@ private struct HeldPictureDecoder: ImageDecoding {
     }
 
     private func decode(
-        _ picture: HeldPicture, _ shown: ShownPictures, _ request: DecodeRequest
+        _ picture: HeldPicture, shown: ShownPictures, request: DecodeRequest
     ) throws(ImageError) -> DecodedImage {
         var info = try picture.header(request.limits).info
         // Turned in another way than the file says.

@@ -64,7 +64,7 @@ extension BlurHash {
     public static func encode(_ image: Image, x: Int = 4, y: Int = 3) throws(ImageError) -> String {
         try ProcessorCheck.value(x, in: componentRange, "BlurHash components along the width")
         try ProcessorCheck.value(y, in: componentRange, "BlurHash components along the height")
-        let factors = transform(image.flattened(over: .white), x, y)
+        let factors = transform(image.flattened(over: .white), nx: x, ny: y)
 
         var text: [UInt8] = []
         text.reserveCapacity(4 + 2 * x * y)
@@ -89,7 +89,7 @@ extension BlurHash {
     }
 
     /// Returns the factors of the waves, row by row of waves, for an opaque picture.
-    private static func transform(_ image: Image, _ nx: Int, _ ny: Int) -> [SIMD3<Float>] {
+    private static func transform(_ image: Image, nx: Int, ny: Int) -> [SIMD3<Float>] {
         let columns = samples(image.width), rows = samples(image.height)
         let wavesX = waves(columns, of: image.width, nx), wavesY = waves(rows, of: image.height, ny)
         var factors = [SIMD4<Float>](repeating: .zero, count: nx * ny)

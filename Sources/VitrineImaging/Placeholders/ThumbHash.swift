@@ -24,13 +24,13 @@ public enum ThumbHash {
     /// - Throws: ``ImageError/corrupt(input:reason:)`` when `hash` is not a ThumbHash.
     public static func averageColor(of hash: [UInt8]) throws(ImageError) -> Color {
         let header = try ThumbHashHeader(hash)
-        let (red, green, blue) = rgb(header.luminance, header.yellowBlue, header.redGreen)
+        let (red, green, blue) = rgb(l: header.luminance, p: header.yellowBlue, q: header.redGreen)
         func byte(_ value: Double) -> UInt8 { UInt8(max(0, min(1, value)) * 255 + 0.5) }
         return Color(red: byte(red), green: byte(green), blue: byte(blue), alpha: byte(header.alpha))
     }
 
     /// Returns red, green and blue from luminance (R + G + B) / 3, yellow-blue (R + G) / 2 − B and red-green R − G.
-    static func rgb(_ l: Double, _ p: Double, _ q: Double) -> (Double, Double, Double) {
+    static func rgb(l: Double, p: Double, q: Double) -> (Double, Double, Double) {
         let blue = l - 2 / 3 * p
         let red = (3 * l - blue + q) / 2
         return (red, red - q, blue)
@@ -48,11 +48,11 @@ extension ThumbHash {
         let limit = hasAlpha ? 5.0 : 7.0, longest = Double(max(width, height))
         let nx = max(1, Int((limit * Double(width) / longest).rounded()))
         let ny = max(1, Int((limit * Double(height) / longest).rounded()))
-        func channel(_ index: Int, _ nx: Int, _ ny: Int) -> ThumbHashChannel {
+        func channel(_ index: Int, nx: Int, ny: Int) -> ThumbHashChannel {
             ThumbHashChannel(channels[index], width: width, height: height, nx: max(3, nx), ny: max(3, ny))
         }
-        let l = channel(0, nx, ny), p = channel(1, 3, 3), q = channel(2, 3, 3)
-        let a = hasAlpha ? channel(3, 5, 5) : .none
+        let l = channel(0, nx: nx, ny: ny), p = channel(1, nx: 3, ny: 3), q = channel(2, nx: 3, ny: 3)
+        let a = hasAlpha ? channel(3, nx: 5, ny: 5) : .none
         func bits(_ value: Double) -> Int { Int(value.rounded()) }
         let isLandscape = width > height
         let first = bits(63 * l.constant) | bits(31.5 + 31.5 * p.constant) << 6 | bits(31.5 + 31.5 * q.constant) << 12
@@ -132,24 +132,25 @@ extension ThumbHash {
         let height = max(1, Int((ratio > 1 ? longest / ratio : longest).rounded()))
 
         var nibbles = hash[header.factorsStart...].flatMap { [Int($0 & 15), Int($0 >> 4)] }[...]
-        func triangle(_ nx: Int, _ ny: Int, _ scale: Double) -> Triangle {
+        func triangle(nx: Int, ny: Int, scale: Double) -> Triangle {
             let count = ThumbHashHeader.factorCount(nx, ny)
             defer { nibbles = nibbles.dropFirst(count) }
             return Triangle(
                 nx: nx, ny: ny, factors: nibbles.prefix(count).map { (Double($0) / 7.5 - 1) * scale },
                 width: width, height: height)
         }
-        let l = triangle(max(3, header.columns), max(3, header.rows), header.luminanceScale)
+        let l = triangle(nx: max(3, header.columns), ny: max(3, header.rows), scale: header.luminanceScale)
         // The format boosts colour by a quarter to compensate for quantisation.
-        let p = triangle(3, 3, header.yellowBlueScale * 1.25), q = triangle(3, 3, header.redGreenScale * 1.25)
-        let a = header.hasAlpha ? triangle(5, 5, header.alphaScale) : nil
+        let p = triangle(nx: 3, ny: 3, scale: header.yellowBlueScale * 1.25),
+            q = triangle(nx: 3, ny: 3, scale: header.redGreenScale * 1.25)
+        let a = header.hasAlpha ? triangle(nx: 5, ny: 5, scale: header.alphaScale) : nil
 
         return Image(width: width, height: height, alpha: header.hasAlpha ? .straight : .opaque) { target in
             for y in 0..<height {
                 for x in 0..<width {
                     let (red, green, blue) = rgb(
-                        header.luminance + l.value(x, y), header.yellowBlue + p.value(x, y),
-                        header.redGreen + q.value(x, y))
+                        l: header.luminance + l.value(x, y), p: header.yellowBlue + p.value(x, y),
+                        q: header.redGreen + q.value(x, y))
                     let alpha = header.alpha + (a?.value(x, y) ?? 0)
                     let color = Color(red: byte(red), green: byte(green), blue: byte(blue), alpha: byte(alpha))
                     PixelMath.store(PixelMath.straight(color), target.baseAddress! + (y * width + x) * 4)

@@ -47,7 +47,7 @@ extension ObjectStore {
     ///
     /// ``PersistentCoder/decode(_:fromJSON:)`` reads the JSON.
     public func json(for key: String, in group: GroupPath = .standard) throws(PersistenceError) -> String? {
-        try reading(key, group) { bytes throws(PersistenceError) in try coder.json(of: bytes) }
+        try reading(key, group: group) { bytes throws(PersistenceError) in try coder.json(of: bytes) }
     }
 }
 
@@ -222,7 +222,7 @@ private struct JSONImport {
         let schema = try json["$schema"].map { name throws(PersistenceError) in try self.schema(name) } ?? asked
         guard let value = json["value"] else { throw .missingValue(path: "value") }
         do throws(PersistenceError) {
-            return try self.value(value, schema.root, schema)
+            return try self.value(value, type: schema.root, schema: schema)
         } catch {
             // Objects that were read before the error can form cycles.
             for data in objects.values { data.removeAll() }
@@ -241,23 +241,24 @@ private struct JSONImport {
     }
 
     private mutating func value(
-        _ json: JSON, _ type: ValueType, _ schema: Schema
+        _ json: JSON, type: ValueType, schema: Schema
     ) throws(PersistenceError) -> MigrationTree {
         switch type {
         case .optional(let type):
             if json.isNull { return .null }
             if type.isOptional, let members = json.object, members.count == 1, let member = json[JSONExport.some] {
-                return .wrapped(try value(member, type, schema))
+                return .wrapped(try value(member, type: type, schema: schema))
             }
-            return try value(json, type, schema)
+            return try value(json, type: type, schema: schema)
         case .array(let type), .set(let type):
             guard let elements = json.array else { throw Self.mismatch(type, json) }
             return .array(try values(elements) { element, `import` throws(PersistenceError) in
-                try `import`.value(element, type, schema)
+                try `import`.value(element, type: type, schema: schema)
             })
-        case .dictionary(let keyType, let valueType): return try dictionary(json, keyType, valueType, schema)
-        case .record(let name): return .record(try inlineRecord(json, name, schema))
-        case .object(let name): return .record(try object(json, name, schema))
+        case .dictionary(let keyType, let valueType):
+            return try dictionary(json, keyType: keyType, valueType: valueType, schema: schema)
+        case .record(let name): return .record(try inlineRecord(json, name: name, schema: schema))
+        case .object(let name): return .record(try object(json, name: name, outer: schema))
         default:
             guard let value = JSONLeaf.value(json, type) else { throw Self.mismatch(type, json) }
             return value
@@ -292,13 +293,15 @@ private struct JSONImport {
     }
 
     private mutating func dictionary(
-        _ json: JSON, _ keyType: ValueType, _ valueType: ValueType, _ schema: Schema
+        _ json: JSON, keyType: ValueType, valueType: ValueType, schema: Schema
     ) throws(PersistenceError) -> MigrationTree {
         if let members = json.object, keyType == .string || members.isEmpty {
             var entries: [MigrationTree.Entry] = []
             for (key, member) in members.sorted(by: { JSONExport.precedes($0.key, $1.key) }) {
                 do throws(PersistenceError) {
-                    entries.append(MigrationTree.Entry(key: .string(key), value: try value(member, valueType, schema)))
+                    entries.append(
+                        MigrationTree.Entry(
+                            key: .string(key), value: try value(member, type: valueType, schema: schema)))
                 } catch {
                     throw error.below("[\(key)]")
                 }
@@ -308,15 +311,15 @@ private struct JSONImport {
         guard let pairs = json.array else { throw Self.mismatch(.dictionary(keyType, valueType), json) }
         return .dictionary(try values(pairs) { pair, `import` throws(PersistenceError) in
             guard let parts = pair.array, parts.count == 2 else { throw Self.mismatch(.array(keyType), pair) }
-            let key = try `import`.value(parts[0], keyType, schema)
-            return MigrationTree.Entry(key: key, value: try `import`.value(parts[1], valueType, schema))
+            let key = try `import`.value(parts[0], type: keyType, schema: schema)
+            return MigrationTree.Entry(key: key, value: try `import`.value(parts[1], type: valueType, schema: schema))
         })
     }
 
     // MARK: Records
 
     private mutating func inlineRecord(
-        _ json: JSON, _ name: String, _ schema: Schema
+        _ json: JSON, name: String, schema: Schema
     ) throws(PersistenceError) -> MigrationData {
         guard let record = schema.records[name] else { throw .unregisteredType(name) }
         try enter()
@@ -324,19 +327,19 @@ private struct JSONImport {
         let data = MigrationData(record, schema)
         guard record.kind == .enumeration else {
             guard json.object != nil else { throw Self.mismatch(.record(name), json) }
-            try fill(data, json, [record], schema)
+            try fill(data, json: json, chain: [record], schema: schema)
             return data
         }
         guard let caseName = json.string ?? json["$case"]?.string,
             let element = record.cases.first(where: { $0.name == caseName })
         else { throw Self.mismatch(.record(name), json) }
         data.caseName = caseName
-        for part in element.payload { try add(part.name, part.type, json, data, schema) }
+        for part in element.payload { try add(part.name, type: part.type, json: json, data: data, schema: schema) }
         return data
     }
 
     private mutating func object(
-        _ json: JSON, _ name: String, _ outer: Schema
+        _ json: JSON, name: String, outer: Schema
     ) throws(PersistenceError) -> MigrationData {
         guard json.object != nil else { throw Self.mismatch(.object(name), json) }
         if let reference = json["$ref"] {
@@ -351,7 +354,7 @@ private struct JSONImport {
         defer { levels += 1 }
         let data = MigrationData(record, schema)
         if let number = json["$id"]?.int { objects[number] = data }
-        try fill(data, json, schema.chain(record.name), schema)
+        try fill(data, json: json, chain: schema.chain(record.name), schema: schema)
         return data
     }
 
@@ -369,15 +372,17 @@ private struct JSONImport {
 
     /// Reads the properties of a class and its superclasses, in the order of storage.
     private mutating func fill(
-        _ data: MigrationData, _ json: JSON, _ chain: [RecordSchema], _ schema: Schema
+        _ data: MigrationData, json: JSON, chain: [RecordSchema], schema: Schema
     ) throws(PersistenceError) {
         let properties = chain.flatMap(\.early) + chain.reversed().flatMap(\.late)
-        for property in properties { try add(property.name, property.type, json, data, schema) }
+        for property in properties {
+            try add(property.name, type: property.type, json: json, data: data, schema: schema)
+        }
         let extensions = json["$extensions"]?.object ?? [:]
         for (name, entry) in extensions.sorted(by: { JSONExport.precedes($0.key, $1.key) }) {
             let schema = try self.schema(entry["$schema"] ?? nil)
             do throws(PersistenceError) {
-                data.append(name, try value(entry["value"] ?? nil, schema.root, schema))
+                data.append(name, try value(entry["value"] ?? nil, type: schema.root, schema: schema))
             } catch {
                 throw error.below(".\(name)")
             }
@@ -392,11 +397,11 @@ private struct JSONImport {
 
     /// Reads a member into a property. A missing member gets the default value later.
     private mutating func add(
-        _ name: String, _ type: ValueType, _ json: JSON, _ data: MigrationData, _ schema: Schema
+        _ name: String, type: ValueType, json: JSON, data: MigrationData, schema: Schema
     ) throws(PersistenceError) {
         guard let member = json[JSONExport.escaped(name)] else { return }
         do throws(PersistenceError) {
-            data.append(name, try value(member, type, schema))
+            data.append(name, try value(member, type: type, schema: schema))
         } catch {
             throw error.below("." + name)
         }

@@ -283,7 +283,7 @@ extension PersistentCoder {
         Self.begin(schema.fingerprint, &writer)
         try body(&writer)
         try Self.end(&writer)
-        return StoredBytes(writer.bytes, [schema.fingerprint] + writer.fingerprints, registry)
+        return StoredBytes(writer.bytes, fingerprints: [schema.fingerprint] + writer.fingerprints, registry: registry)
     }
 
     /// The schema under which a value is stored. For an object it is the schema of its class, which may be a subclass.

@@ -32,7 +32,7 @@ package struct BytePlan: Sendable {
     /// Creates the plan for a change; nil if the change needs untyped data.
     init?(from old: Schema, to new: Schema) {
         guard case .record(let oldName) = old.root, case .record(let newName) = new.root, oldName == newName,
-            let layout = Self.layout(oldName, old, new, depth: 0)
+            let layout = Self.layout(oldName, old: old, new: new, depth: 0)
         else { return nil }
         schema = old
         self.layout = layout
@@ -61,7 +61,7 @@ package struct BytePlan: Sendable {
 
     private static let depthLimit = 32
 
-    private static func layout(_ name: String, _ old: Schema, _ new: Schema, depth: Int) -> Layout? {
+    private static func layout(_ name: String, old: Schema, new: Schema, depth: Int) -> Layout? {
         guard depth < depthLimit, let before = old.records[name], let after = new.records[name],
             isSimple(before), isSimple(after), before.version <= after.version,
             !after.steps.contains(where: { $0.version > before.version }),
@@ -73,7 +73,7 @@ package struct BytePlan: Sendable {
         for property in after.early {
             if let index = renamed[property.name] ?? names.firstIndex(of: property.name) {
                 guard before.early[index].type == property.type,
-                    let operation = operation(index, property.type, old, new, depth: depth)
+                    let operation = operation(index, type: property.type, old: old, new: new, depth: depth)
                 else { return nil }
                 operations.append(operation)
             } else {
@@ -83,7 +83,7 @@ package struct BytePlan: Sendable {
         }
         let types = before.early.map(\.type)
         var visited: Set<String> = []
-        guard !types.contains(where: { leadsToObject($0, old, &visited) }) else { return nil }
+        guard !types.contains(where: { leadsToObject($0, schema: old, visited: &visited) }) else { return nil }
         return Layout(name: name, old: before.early, operations: operations)
     }
 
@@ -92,25 +92,27 @@ package struct BytePlan: Sendable {
     }
 
     private static func operation(
-        _ index: Int, _ type: ValueType, _ old: Schema, _ new: Schema, depth: Int
+        _ index: Int, type: ValueType, old: Schema, new: Schema, depth: Int
     ) -> Operation? {
         var visited: Set<String> = []
-        if isUnchanged(type, old, new, &visited) { return .copy(index) }
+        if isUnchanged(type, old: old, new: new, visited: &visited) { return .copy(index) }
         switch type {
-        case .record(let name): return layout(name, old, new, depth: depth + 1).map { .change(index, $0) }
+        case .record(let name): return layout(name, old: old, new: new, depth: depth + 1).map { .change(index, $0) }
         case .array(.record(let name)):
-            return layout(name, old, new, depth: depth + 1).map { .changeElements(index, $0) }
+            return layout(name, old: old, new: new, depth: depth + 1).map { .changeElements(index, $0) }
         default: return nil
         }
     }
 
     private static func isUnchanged(
-        _ type: ValueType, _ old: Schema, _ new: Schema, _ visited: inout Set<String>
+        _ type: ValueType, old: Schema, new: Schema, visited: inout Set<String>
     ) -> Bool {
         switch type {
-        case .optional(let type), .array(let type), .set(let type): return isUnchanged(type, old, new, &visited)
+        case .optional(let type), .array(let type), .set(let type):
+            return isUnchanged(type, old: old, new: new, visited: &visited)
         case .dictionary(let key, let value):
-            return isUnchanged(key, old, new, &visited) && isUnchanged(value, old, new, &visited)
+            return isUnchanged(key, old: old, new: new, visited: &visited)
+                && isUnchanged(value, old: old, new: new, visited: &visited)
         case .object: return false
         case .record(let name):
             guard visited.insert(name).inserted else { return true }
@@ -118,22 +120,24 @@ package struct BytePlan: Sendable {
                 before.version <= after.version, !after.steps.contains(where: { $0.version > before.version })
             else { return false }
             let types = before.properties.map(\.type) + before.cases.flatMap { $0.payload.map(\.type) }
-            return types.allSatisfy { isUnchanged($0, old, new, &visited) }
+            return types.allSatisfy { isUnchanged($0, old: old, new: new, visited: &visited) }
         default: return true
         }
     }
 
-    private static func leadsToObject(_ type: ValueType, _ schema: Schema, _ visited: inout Set<String>) -> Bool {
+    private static func leadsToObject(_ type: ValueType, schema: Schema, visited: inout Set<String>) -> Bool {
         switch type {
-        case .optional(let type), .array(let type), .set(let type): return leadsToObject(type, schema, &visited)
+        case .optional(let type), .array(let type), .set(let type):
+            return leadsToObject(type, schema: schema, visited: &visited)
         case .dictionary(let key, let value):
-            return leadsToObject(key, schema, &visited) || leadsToObject(value, schema, &visited)
+            return leadsToObject(key, schema: schema, visited: &visited)
+                || leadsToObject(value, schema: schema, visited: &visited)
         case .object: return true
         case .record(let name):
             guard visited.insert(name).inserted else { return false }
             guard let record = schema.records[name], !record.isExtensible else { return true }
             let types = record.properties.map(\.type) + record.cases.flatMap { $0.payload.map(\.type) }
-            return types.contains { leadsToObject($0, schema, &visited) }
+            return types.contains { leadsToObject($0, schema: schema, visited: &visited) }
         default: return false
         }
     }
@@ -145,12 +149,12 @@ package struct BytePlan: Sendable {
         _ body: UnsafeRawBufferPointer, registry: TypeRegistry, depthLimit: Int, to writer: inout BinaryWriter
     ) throws(PersistenceError) {
         var reader = BinaryReader(body, registry: registry, depthLimit: depthLimit)
-        try change(layout, &reader, &writer)
+        try change(layout, reader: &reader, writer: &writer)
         guard reader.remaining == 0 else { throw .malformed("\(reader.remaining) bytes after the value") }
     }
 
     private func change(
-        _ layout: Layout, _ reader: inout BinaryReader, _ writer: inout BinaryWriter
+        _ layout: Layout, reader: inout BinaryReader, writer: inout BinaryWriter
     ) throws(PersistenceError) {
         try reader.enter()
         let bytes = reader.unread
@@ -175,12 +179,12 @@ package struct BytePlan: Sendable {
                 }
             case .change(let index, let inner):
                 var reader = BinaryReader(part(index), registry: reader.registry, depthLimit: reader.levels)
-                try change(inner, &reader, &writer)
+                try change(inner, reader: &reader, writer: &writer)
             case .changeElements(let index, let inner):
                 var reader = BinaryReader(part(index), registry: reader.registry, depthLimit: reader.levels)
                 let count = try reader.readCount()
                 writer.write(unsigned: UInt64(count))
-                for _ in 0..<count { try change(inner, &reader, &writer) }
+                for _ in 0..<count { try change(inner, reader: &reader, writer: &writer) }
             }
         }
         reader.leave()

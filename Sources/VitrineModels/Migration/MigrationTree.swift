@@ -38,7 +38,7 @@ package struct TreeReader {
     ) throws(PersistenceError) -> MigrationTree {
         var tree = TreeReader(registry: reader.registry)
         do throws(PersistenceError) {
-            let value = try tree.value(schema.root, schema, &reader)
+            let value = try tree.value(schema.root, schema: schema, reader: &reader)
             guard reader.remaining == 0 else { throw .malformed("\(reader.remaining) bytes after the value") }
             return value
         } catch {
@@ -49,28 +49,29 @@ package struct TreeReader {
     }
 
     private mutating func value(
-        _ type: ValueType, _ schema: Schema, _ reader: inout BinaryReader
+        _ type: ValueType, schema: Schema, reader: inout BinaryReader
     ) throws(PersistenceError) -> MigrationTree {
         switch type {
         case .optional(let type):
             guard try reader.readByte() != 0 else { return .null }
-            return try value(type, schema, &reader).inOptional
+            return try value(type, schema: schema, reader: &reader).inOptional
         case .array(let type), .set(let type):
             let count = try reader.readCount()
             var values: [MigrationTree] = []
             values.reserveCapacity(reader.reservation(count, stride: MemoryLayout<MigrationTree>.stride))
-            for _ in 0..<count { values.append(try value(type, schema, &reader)) }
+            for _ in 0..<count { values.append(try value(type, schema: schema, reader: &reader)) }
             return .array(values)
         case .dictionary(let keyType, let valueType):
             let count = try reader.readCount()
             var entries: [MigrationTree.Entry] = []
             entries.reserveCapacity(reader.reservation(count, stride: MemoryLayout<MigrationTree.Entry>.stride))
             for _ in 0..<count {
-                let key = try value(keyType, schema, &reader)
-                entries.append(MigrationTree.Entry(key: key, value: try value(valueType, schema, &reader)))
+                let key = try value(keyType, schema: schema, reader: &reader)
+                entries.append(
+                    MigrationTree.Entry(key: key, value: try value(valueType, schema: schema, reader: &reader)))
             }
             return .dictionary(entries)
-        case .record(let name): return .record(try inlineRecord(name, schema, &reader))
+        case .record(let name): return .record(try inlineRecord(name, schema: schema, reader: &reader))
         case .object: return .record(try object(&reader))
         default: return try Self.leaf(type, &reader)
         }
@@ -98,7 +99,7 @@ package struct TreeReader {
     }
 
     private mutating func inlineRecord(
-        _ name: String, _ schema: Schema, _ reader: inout BinaryReader
+        _ name: String, schema: Schema, reader: inout BinaryReader
     ) throws(PersistenceError) -> MigrationData {
         guard let record = schema.records[name] else { throw .malformed("there is no record of \(name)") }
         try reader.enter()
@@ -106,26 +107,32 @@ package struct TreeReader {
         if record.kind == .enumeration {
             let element = try record.readCase(&reader)
             data.caseName = element.name
-            for part in element.payload { data.append(part.name, try value(part.type, schema, &reader)) }
+            for part in element.payload {
+                data.append(part.name, try value(part.type, schema: schema, reader: &reader))
+            }
         } else if record.isEmpty {
             _ = try reader.readByte()
         } else {
-            try properties(record, data, schema, &reader)
+            try properties(record, data: data, schema: schema, reader: &reader)
         }
         reader.leave()
         return data
     }
 
     private mutating func properties(
-        _ record: RecordSchema, _ data: MigrationData, _ schema: Schema, _ reader: inout BinaryReader
+        _ record: RecordSchema, data: MigrationData, schema: Schema, reader: inout BinaryReader
     ) throws(PersistenceError) {
         data.reserve(record.early.count + record.late.count)
-        for property in record.early { data.append(property.name, try value(property.type, schema, &reader)) }
+        for property in record.early {
+            data.append(property.name, try value(property.type, schema: schema, reader: &reader))
+        }
         if let name = record.superclass {
             guard let superclass = schema.records[name] else { throw .malformed("there is no record of \(name)") }
-            try properties(superclass, data, schema, &reader)
+            try properties(superclass, data: data, schema: schema, reader: &reader)
         }
-        for property in record.late { data.append(property.name, try value(property.type, schema, &reader)) }
+        for property in record.late {
+            data.append(property.name, try value(property.type, schema: schema, reader: &reader))
+        }
         if record.isExtensible { try extensions(data, &reader) }
     }
 
@@ -160,7 +167,9 @@ package struct TreeReader {
         guard case .object = schema.root, let record = schema.rootRecord else { throw .malformed("no class") }
         let data = MigrationData(record, schema)
         objects.append(data)
-        try reader.insideObject { reader throws(PersistenceError) in try properties(record, data, schema, &reader) }
+        try reader.insideObject { reader throws(PersistenceError) in
+            try properties(record, data: data, schema: schema, reader: &reader)
+        }
         return data
     }
 }
@@ -195,7 +204,7 @@ struct TreeWriter {
     ) throws(PersistenceError) {
         var tree = TreeWriter(replacesUnknownValues: replacesUnknownValues)
         do throws(PersistenceError) {
-            try tree.write(value, schema.root, schema, &writer)
+            try tree.write(value, type: schema.root, schema: schema, writer: &writer)
         } catch {
             throw error.below(schema.name)
         }
@@ -207,22 +216,24 @@ struct TreeWriter {
     }
 
     private mutating func write(
-        _ value: MigrationTree, _ type: ValueType, _ schema: Schema, _ writer: inout BinaryWriter
+        _ value: MigrationTree, type: ValueType, schema: Schema, writer: inout BinaryWriter
     ) throws(PersistenceError) {
         switch (type, value) {
         case (.optional, .null): writer.write(byte: 0)
         case (.optional(let type), .wrapped(let value)):
-            guard type.isOptional else { return try write(value, .optional(type), schema, &writer) }
+            guard type.isOptional else {
+                return try write(value, type: .optional(type), schema: schema, writer: &writer)
+            }
             writer.write(byte: 1)
-            try write(value, type, schema, &writer)
+            try write(value, type: type, schema: schema, writer: &writer)
         case (.optional(let type), _):
             writer.write(byte: 1)
-            try write(value, type, schema, &writer)
+            try write(value, type: type, schema: schema, writer: &writer)
         case (.array(let type), .array(let values)), (.set(let type), .array(let values)):
             writer.write(unsigned: UInt64(values.count))
             for (index, value) in values.enumerated() {
                 do throws(PersistenceError) {
-                    try write(value, type, schema, &writer)
+                    try write(value, type: type, schema: schema, writer: &writer)
                 } catch {
                     throw error.below("[\(index)]")
                 }
@@ -230,18 +241,18 @@ struct TreeWriter {
         case (.dictionary(let keyType, let valueType), .dictionary(let entries)):
             writer.write(unsigned: UInt64(entries.count))
             for entry in entries {
-                try write(entry.key, keyType, schema, &writer)
-                try write(entry.value, valueType, schema, &writer)
+                try write(entry.key, type: keyType, schema: schema, writer: &writer)
+                try write(entry.value, type: valueType, schema: schema, writer: &writer)
             }
-        case (.record(let name), .record(let data)): try writeInline(data, name, schema, &writer)
-        case (.object(let name), .record(let data)): try writeObject(data, name, &writer)
+        case (.record(let name), .record(let data)): try writeInline(data, name: name, schema: schema, writer: &writer)
+        case (.object(let name), .record(let data)): try writeObject(data, name: name, writer: &writer)
         default:
-            guard Self.writeLeaf(value, type, &writer) else { throw mismatch(type, value) }
+            guard Self.writeLeaf(value, type: type, writer: &writer) else { throw mismatch(type, value) }
         }
     }
 
     /// - Returns: false if the value has another type.
-    private static func writeLeaf(_ value: MigrationTree, _ type: ValueType, _ writer: inout BinaryWriter) -> Bool {
+    private static func writeLeaf(_ value: MigrationTree, type: ValueType, writer: inout BinaryWriter) -> Bool {
         switch (type, value) {
         case (.bool, .bool(let bool)): writer.write(bool)
         case (.string, .string(let text)): writer.write(text)
@@ -278,7 +289,7 @@ struct TreeWriter {
     /// Returns whether a type with raw values has a value. Values of another stored type are accepted.
     static func hasValue<Value: PersistentValue>(_ value: MigrationTree, of type: ValueType, _: Value.Type) -> Bool {
         var writer = BinaryWriter(registry: .shared, capacity: 64)
-        guard writeLeaf(value, type, &writer) else { return true }
+        guard writeLeaf(value, type: type, writer: &writer) else { return true }
         return writer.withBytes { bytes in
             var reader = BinaryReader(bytes, registry: .shared)
             return (try? Value._restore(from: &reader)) != nil
@@ -291,39 +302,44 @@ struct TreeWriter {
     ///
     /// - Parameter depth: The number of enclosing values. Required properties lead from one value to the next.
     private func knows(
-        _ value: MigrationTree, _ type: ValueType, _ schema: Schema, _ registry: TypeRegistry, depth: Int = 0
+        _ value: MigrationTree, type: ValueType, schema: Schema, registry: TypeRegistry, depth: Int = 0
     ) -> Bool {
         guard depth < 64 else { return true }
-        func knowsPart(_ value: MigrationTree, _ type: ValueType, _ schema: Schema) -> Bool {
-            knows(value, type, schema, registry, depth: depth + 1)
+        func knowsPart(_ value: MigrationTree, type: ValueType, schema: Schema) -> Bool {
+            knows(value, type: type, schema: schema, registry: registry, depth: depth + 1)
         }
-        func knowsProperties(_ properties: [RecordSchema.Property], _ data: MigrationData, _ schema: Schema) -> Bool {
+        func knowsProperties(_ properties: [RecordSchema.Property], data: MigrationData, schema: Schema) -> Bool {
             properties.allSatisfy { property in
                 guard !property.hasDefault, !property.type.isOptional, let value = data.tree(property.name) else {
                     return true
                 }
-                return property.check?.accepts(value) ?? true && knowsPart(value, property.type, schema)
+                return property.check?.accepts(value) ?? true && knowsPart(value, type: property.type, schema: schema)
             }
         }
         switch (type, value) {
         case (.optional(let type), .wrapped(let value)), (.optional(let type), let value):
-            return value == .null || knowsPart(value, type, schema)
+            return value == .null || knowsPart(value, type: type, schema: schema)
         case (.array(let type), .array(let values)), (.set(let type), .array(let values)):
-            return values.allSatisfy { knowsPart($0, type, schema) }
+            return values.allSatisfy { knowsPart($0, type: type, schema: schema) }
         case (.dictionary(let key, let type), .dictionary(let entries)):
-            return entries.allSatisfy { knowsPart($0.key, key, schema) && knowsPart($0.value, type, schema) }
+            return entries.allSatisfy {
+                knowsPart($0.key, type: key, schema: schema) && knowsPart($0.value, type: type, schema: schema)
+            }
         case (.record(let name), .record(let data)):
             guard let record = schema.records[name] else { return true }
-            guard record.kind == .enumeration else { return knowsProperties(record.properties, data, schema) }
+            guard record.kind == .enumeration else {
+                return knowsProperties(record.properties, data: data, schema: schema)
+            }
             guard let element = record.cases.first(where: { $0.name == data.caseName }) else { return false }
             return element.payload.allSatisfy { part in
                 guard let value = data.tree(part.name) else { return true }
-                return part.check?.accepts(value) ?? true && knowsPart(value, part.type, schema)
+                return part.check?.accepts(value) ?? true && knowsPart(value, type: part.type, schema: schema)
             }
         case (.object(let name), .record(let data)):
             guard let schema = registry.currentSchema(named: data.typeName) else { return false }
             let chain = schema.chain(schema.name)
-            return chain.contains { $0.name == name } && knowsProperties(chain.flatMap(\.properties), data, schema)
+            return chain.contains { $0.name == name }
+                && knowsProperties(chain.flatMap(\.properties), data: data, schema: schema)
         default: return true
         }
     }
@@ -331,7 +347,7 @@ struct TreeWriter {
     // MARK: Records
 
     private mutating func writeInline(
-        _ data: MigrationData, _ name: String, _ schema: Schema, _ writer: inout BinaryWriter
+        _ data: MigrationData, name: String, schema: Schema, writer: inout BinaryWriter
     ) throws(PersistenceError) {
         guard let record = schema.records[name] else { throw .unregisteredType(name) }
         guard data.typeName == name || record.aliases.contains(data.typeName) else {
@@ -347,7 +363,7 @@ struct TreeWriter {
                 do throws(PersistenceError) {
                     let value = data.tree(part.name) ?? .null
                     if let check = part.check { try check.require(value) }
-                    try write(value, part.type, schema, &writer)
+                    try write(value, type: part.type, schema: schema, writer: &writer)
                 } catch {
                     throw error.below("." + part.name)
                 }
@@ -358,15 +374,16 @@ struct TreeWriter {
                 writer.write(byte: 0)
             } else {
                 let renamed = record.hasAliases ? record.properties.renamed(in: data.names) : [:]
-                try writeProperties(record, data, schema, renamed, &taken, &writer)
+                try writeProperties(
+                    record, data: data, schema: schema, renamed: renamed, taken: &taken, writer: &writer)
             }
-            noteDropped(data, taken, writer.registry)
+            noteDropped(data, taken: taken, registry: writer.registry)
         }
         writer.leave()
     }
 
     private mutating func writeObject(
-        _ data: MigrationData, _ name: String, _ writer: inout BinaryWriter
+        _ data: MigrationData, name: String, writer: inout BinaryWriter
     ) throws(PersistenceError) {
         guard let schema = classes[data.typeName] ?? writer.registry.currentSchema(named: data.typeName) else {
             throw .unregisteredType(data.typeName)
@@ -386,39 +403,45 @@ struct TreeWriter {
         var failure: PersistenceError?
         writer.insideObject { writer in
             do throws(PersistenceError) {
-                try writeProperties(record, data, schema, renamed, &taken, &writer)
+                try writeProperties(
+                    record, data: data, schema: schema, renamed: renamed, taken: &taken, writer: &writer)
             } catch {
                 failure = error
             }
         }
         if let failure = failure ?? writer.failure { throw failure }
-        noteDropped(data, taken, writer.registry)
+        noteDropped(data, taken: taken, registry: writer.registry)
     }
 
     /// - Parameters:
     ///   - renamed: The indices of values that stand under earlier names.
     ///   - taken: Marks the values of the data that were written.
     private mutating func writeProperties(
-        _ record: RecordSchema, _ data: MigrationData, _ schema: Schema, _ renamed: [String: Int?],
-        _ taken: inout [Bool], _ writer: inout BinaryWriter
+        _ record: RecordSchema, data: MigrationData, schema: Schema, renamed: [String: Int?],
+        taken: inout [Bool], writer: inout BinaryWriter
     ) throws(PersistenceError) {
-        for property in record.early { try write(property, data, schema, renamed, &taken, &writer) }
-        if let name = record.superclass, let superclass = schema.records[name] {
-            try writeProperties(superclass, data, schema, renamed, &taken, &writer)
+        for property in record.early {
+            try write(property, data: data, schema: schema, renamed: renamed, taken: &taken, writer: &writer)
         }
-        for property in record.late { try write(property, data, schema, renamed, &taken, &writer) }
-        if record.isExtensible { try writeExtensions(data, &taken, &writer) }
+        if let name = record.superclass, let superclass = schema.records[name] {
+            try writeProperties(
+                superclass, data: data, schema: schema, renamed: renamed, taken: &taken, writer: &writer)
+        }
+        for property in record.late {
+            try write(property, data: data, schema: schema, renamed: renamed, taken: &taken, writer: &writer)
+        }
+        if record.isExtensible { try writeExtensions(data, taken: &taken, writer: &writer) }
     }
 
     /// Records the properties of the data that were not written.
-    private func noteDropped(_ data: MigrationData, _ taken: [Bool], _ registry: TypeRegistry) {
+    private func noteDropped(_ data: MigrationData, taken: [Bool], registry: TypeRegistry) {
         guard data.schema != nil, taken.contains(false) else { return }
         registry.noteDropped(taken.indices.filter { !taken[$0] }.map { data.names[$0] }, of: data.typeName)
     }
 
     private mutating func write(
-        _ property: RecordSchema.Property, _ data: MigrationData, _ schema: Schema, _ renamed: [String: Int?],
-        _ taken: inout [Bool], _ writer: inout BinaryWriter
+        _ property: RecordSchema.Property, data: MigrationData, schema: Schema, renamed: [String: Int?],
+        taken: inout [Bool], writer: inout BinaryWriter
     ) throws(PersistenceError) {
         let index = renamed[property.name] ?? data.storedIndex(property.name)
         if let index { taken[index] = true }
@@ -429,11 +452,11 @@ struct TreeWriter {
             do throws(PersistenceError) {
                 if replacesUnknownValues {
                     let isKnown = property.check?.accepts(value) ?? true
-                        && knows(value, property.type, schema, writer.registry)
+                        && knows(value, type: property.type, schema: schema, registry: writer.registry)
                     if !isKnown, Self.writeDefault(of: property, &writer) { return }
                 }
                 if let check = property.check { try check.require(value) }
-                try write(value, property.type, schema, &writer)
+                try write(value, type: property.type, schema: schema, writer: &writer)
             } catch {
                 throw error.below("." + property.name)
             }
@@ -453,7 +476,7 @@ struct TreeWriter {
     }
 
     private func writeExtensions(
-        _ data: MigrationData, _ taken: inout [Bool], _ writer: inout BinaryWriter
+        _ data: MigrationData, taken: inout [Bool], writer: inout BinaryWriter
     ) throws(PersistenceError) {
         var entries: [ExtensionEntry] = []
         for (key, schema) in data.extensionSchemas {

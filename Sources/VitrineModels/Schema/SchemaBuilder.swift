@@ -81,7 +81,7 @@ public struct RecordBuilder {
     public mutating func property<Value: PersistentValue>(
         _ name: String, _ type: Value.Type = Value.self, late: Bool = false, renamedFrom aliases: [String] = []
     ) {
-        add(name, type, late, aliases, nil)
+        add(name, type: type, late: late, aliases: aliases, writeDefault: nil)
     }
 
     /// Describes a stored property with a default value, which is used for older data without the property.
@@ -96,7 +96,7 @@ public struct RecordBuilder {
         _ name: String, _ type: Value.Type = Value.self, late: Bool = false, renamedFrom aliases: [String] = [],
         default value: @escaping @Sendable @autoclosure () -> Value
     ) {
-        add(name, type, late, aliases) { $0.write(value()) }
+        add(name, type: type, late: late, aliases: aliases) { $0.write(value()) }
     }
 
     /// Describes a property whose default value is the initial value in its declaration. For generated code only.
@@ -107,12 +107,12 @@ public struct RecordBuilder {
         _ name: String, _ type: Value.Type = Value.self, late: Bool = false, renamedFrom aliases: [String] = [],
         default value: @escaping @autoclosure () -> Value
     ) {
-        add(name, type, late, aliases) { $0.write(value()) }
+        add(name, type: type, late: late, aliases: aliases) { $0.write(value()) }
     }
 
     private mutating func add<Value: PersistentValue>(
-        _ name: String, _ type: Value.Type, _ late: Bool, _ aliases: [String],
-        _ writeDefault: ((inout BinaryWriter) -> Void)?
+        _ name: String, type: Value.Type, late: Bool, aliases: [String],
+        writeDefault: ((inout BinaryWriter) -> Void)?
     ) {
         let stored = Value._persistentType(in: &schema)
         let property = RecordSchema.Property(

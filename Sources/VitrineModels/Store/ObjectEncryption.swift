@@ -24,7 +24,7 @@ public protocol ObjectEncryption: Sendable {
 struct ValueSeal: Sendable {
     let cipher: (any ObjectEncryption)?
 
-    func seal(_ bytes: [UInt8], _ key: String, _ group: GroupPath) throws(PersistenceError) -> [UInt8] {
+    func seal(_ bytes: [UInt8], key: String, group: GroupPath) throws(PersistenceError) -> [UInt8] {
         guard let cipher else { return bytes }
         do {
             return try cipher.seal(bytes, context: Self.context(key, group))
@@ -34,7 +34,7 @@ struct ValueSeal: Sendable {
     }
 
     /// Opens a value. A failure means damage, because the key was checked when the store was opened.
-    func open(_ sealed: [UInt8], _ key: String, _ group: GroupPath) throws(PersistenceError) -> [UInt8] {
+    func open(_ sealed: [UInt8], key: String, group: GroupPath) throws(PersistenceError) -> [UInt8] {
         guard let cipher else { return sealed }
         do {
             return try cipher.open(sealed, context: Self.context(key, group))
@@ -44,9 +44,9 @@ struct ValueSeal: Sendable {
     }
 
     func seal(
-        _ stored: StoredBytes, _ key: String, _ group: GroupPath
+        _ stored: StoredBytes, key: String, group: GroupPath
     ) throws(PersistenceError) -> StoredBytes {
-        StoredBytes(bytes: try seal(stored.bytes, key, group), schemas: stored.schemas)
+        StoredBytes(bytes: try seal(stored.bytes, key: key, group: group), schemas: stored.schemas)
     }
 
     /// Returns the place of a value, so that values cannot be exchanged. The length of the group separates group and

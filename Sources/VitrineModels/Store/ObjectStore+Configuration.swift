@@ -78,7 +78,7 @@ extension ObjectStore.Configuration {
             let reader = try reader(path, seal)
             let check = try reader.withDatabase { database in
                 Result {
-                    guard try ObjectTables.mayBeRead(database, self, seal) else { throw failure }
+                    guard try ObjectTables.mayBeRead(database, configuration: self, seal: seal) else { throw failure }
                     try ObjectTables.loadSchemas(database, into: coder.registry)
                 }
             }
@@ -96,7 +96,7 @@ extension ObjectStore.Configuration {
     /// Opens a connection, and creates the tables in a new file: the first one, or one in the place of a deleted one.
     private func openPrepared(_ path: String, _ seal: ValueSeal) throws -> sending Database {
         let database = try connect(path)
-        try ObjectTables.open(database, self, seal)
+        try ObjectTables.open(database, configuration: self, seal: seal)
         return database
     }
 

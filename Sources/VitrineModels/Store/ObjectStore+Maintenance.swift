@@ -29,7 +29,8 @@ extension ObjectStore {
                     let (key, group) = (select.text(at: 0), GroupPath(path: select.text(at: 1)))
                     verification.objects += 1
                     do {
-                        try store.coder.tree(of: store.seal.open(select.bytes(at: 2), key, group)).breakCycles()
+                        try store.coder.tree(of: store.seal.open(select.bytes(at: 2), key: key, group: group))
+                            .breakCycles()
                     } catch let error as PersistenceError {
                         verification.damaged.append(.unreadable(key: key, group: group.path, error))
                     }
@@ -126,7 +127,9 @@ extension ObjectStore {
                 let coder = self.coder, seal = self.seal
                 let (next, events) = try await self.writer.write { database in
                     var migration =
-                        try known ?? ObjectMigration(type, group, dryRun: dryRun, coder: coder, seal: seal, database)
+                        try known
+                        ?? ObjectMigration(
+                            type, group: group, dryRun: dryRun, coder: coder, seal: seal, database: database)
                     let events = try migration.step(database)
                     return (migration, events)
                 }
@@ -161,8 +164,8 @@ private struct ObjectMigration<Value: PersistentRecord & SendableMetatype>: Send
     private static var batchSize: Int { 1000 }
 
     init(
-        _ type: Value.Type, _ group: GroupPath, dryRun: Bool, coder: PersistentCoder, seal: ValueSeal,
-        _ database: Database
+        _ type: Value.Type, group: GroupPath, dryRun: Bool, coder: PersistentCoder, seal: ValueSeal,
+        database: Database
     ) throws {
         (self.group, isDryRun, self.coder, self.seal) = (group, dryRun, coder, seal)
         try ObjectTables.loadSchemas(database, into: coder.registry)
@@ -206,10 +209,10 @@ private struct ObjectMigration<Value: PersistentRecord & SendableMetatype>: Send
         var events: [ObjectMigrationEvent] = []
         for (row, key, bytes) in rows {
             do {
-                let upgraded = try coder.upgraded(seal.open(bytes, key, group), of: Value.self)
+                let upgraded = try coder.upgraded(seal.open(bytes, key: key, group: group), of: Value.self)
                 // Data of a later version stays as it is, if it is read at all.
                 guard !isDryRun, !upgraded.isOfLaterVersion else { continue }
-                let sealed = try seal.seal(upgraded.bytes, key, group)
+                let sealed = try seal.seal(upgraded.bytes, key: key, group: group)
                 try ObjectTables.replace(row: row, with: sealed, database, registry: coder.registry)
             } catch let error as PersistenceError {
                 events.append(.failed(key: key, error))

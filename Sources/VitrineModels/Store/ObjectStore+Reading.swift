@@ -16,24 +16,24 @@ extension ObjectStore {
         _ type: Value.Type = Value.self, for key: String, in group: GroupPath = .standard
     ) throws(PersistenceError) -> Value? {
         guard let stored = try stored(key, group) else { return nil }
-        let (value, upgraded) = try opening(stored, key, group) { bytes throws(PersistenceError) in
+        let (value, upgraded) = try opening(stored, key: key, group: group) { bytes throws(PersistenceError) in
             try coder.decodeUpgrading(type, from: bytes)
         }
-        if let upgraded, !configuration.isReadOnly { store(upgraded, inPlaceOf: stored, key, group) }
+        if let upgraded, !configuration.isReadOnly { store(upgraded, inPlaceOf: stored, key: key, group: group) }
         return value
     }
 
     /// Returns the value with a key as untyped data, or nil if there is none. The type of the value is not needed.
     package func tree(for key: String, in group: GroupPath = .standard) throws(PersistenceError) -> MigrationTree? {
-        try reading(key, group) { bytes throws(PersistenceError) in try coder.tree(of: bytes) }
+        try reading(key, group: group) { bytes throws(PersistenceError) in try coder.tree(of: bytes) }
     }
 
     /// Passes the bytes of a value to a closure; nil if there is no value.
     func reading<Result>(
-        _ key: String, _ group: GroupPath, _ body: ([UInt8]) throws(PersistenceError) -> Result
+        _ key: String, group: GroupPath, body: ([UInt8]) throws(PersistenceError) -> Result
     ) throws(PersistenceError) -> Result? {
         guard let stored = try stored(key, group) else { return nil }
-        return try opening(stored, key, group, body)
+        return try opening(stored, key: key, group: group, body: body)
     }
 
     /// Returns the keys in a group, sorted by their UTF-8.
@@ -83,7 +83,9 @@ extension ObjectStore {
         if moment != nil, let bytes = memory?.bytes(key, group) {
             return Stored(bytes: bytes, isOpen: true, moment: moment)
         }
-        let bytes = try read { database throws(DatabaseError) in try ObjectTables.bytes(key, group, database) }
+        let bytes = try read { database throws(DatabaseError) in
+            try ObjectTables.bytes(key, group: group, database: database)
+        }
         return bytes.map { Stored(bytes: $0, isOpen: false, moment: moment) }
     }
 
@@ -91,13 +93,13 @@ extension ObjectStore {
     ///
     /// - Throws: ``PersistenceError/unreadable(key:group:_:)``, or ``PersistenceError/database(_:)``.
     private func opening<Result>(
-        _ stored: Stored, _ key: String, _ group: GroupPath, _ body: ([UInt8]) throws(PersistenceError) -> Result
+        _ stored: Stored, key: String, group: GroupPath, body: ([UInt8]) throws(PersistenceError) -> Result
     ) throws(PersistenceError) -> Result {
         do throws(PersistenceError) {
-            let bytes = stored.isOpen ? stored.bytes : try seal.open(stored.bytes, key, group)
+            let bytes = stored.isOpen ? stored.bytes : try seal.open(stored.bytes, key: key, group: group)
             let result = try readingSchemas { () throws(PersistenceError) in try body(bytes) }
             if !stored.isOpen, let moment = stored.moment {
-                memory?.keep(bytes, key, group, readAfter: moment)
+                memory?.keep(bytes, key: key, group: group, readAfter: moment)
             }
             return result
         } catch .database(let error) {
@@ -120,13 +122,14 @@ extension ObjectStore {
     }
 
     /// Stores a migrated value, unless it was changed meanwhile. After a failure, the next read migrates it again.
-    private func store(_ upgraded: StoredBytes, inPlaceOf old: Stored, _ key: String, _ group: GroupPath) {
+    private func store(_ upgraded: StoredBytes, inPlaceOf old: Stored, key: String, group: GroupPath) {
         // Bytes from the memory cache are decrypted, so they cannot be compared with encrypted bytes in the file.
         guard !old.isOpen || configuration.cipher == nil else { return }
         let registry = registry, seal = seal, memory = memory
         writer.submit { database in
-            let sealed = try seal.seal(upgraded, key, group)
-            try ObjectTables.replace(old.bytes, with: sealed, key, group, database, registry: registry)
+            let sealed = try seal.seal(upgraded, key: key, group: group)
+            try ObjectTables.replace(
+                old.bytes, with: sealed, key: key, group: group, database: database, registry: registry)
         } completion: { result in
             memory?.forget([.put(key: key, group: group)])
             if case .failure(let error) = result {
@@ -232,7 +235,7 @@ final class ObjectMemory: Sendable {
     func bytes(_ key: String, _ group: GroupPath) -> [UInt8]? { cache.value(forKey: Self.name(key, group)) }
 
     /// Caches bytes that were read, unless the store has changed since.
-    func keep(_ bytes: [UInt8], _ key: String, _ group: GroupPath, readAfter moment: Int) {
+    func keep(_ bytes: [UInt8], key: String, group: GroupPath, readAfter moment: Int) {
         state.withLock { state in
             if state.moment == moment { cache.set(bytes, forKey: Self.name(key, group)) }
         }

@@ -143,8 +143,8 @@ public final class ObjectStore: Sendable {
                 for operation in batch.operations {
                     switch operation {
                     case .put(let stored, let key, let group):
-                        try ObjectTables.put(stored, key, group, database, registry: registry)
-                    case .remove(let key, let group): try ObjectTables.remove(key, group, database)
+                        try ObjectTables.put(stored, key: key, group: group, database: database, registry: registry)
+                    case .remove(let key, let group): try ObjectTables.remove(key, group: group, database: database)
                     case .removeGroup(let group): try ObjectTables.remove(group, database)
                     case .removeAll(let keeping): try ObjectTables.removeAll(keepingReserve: keeping, database)
                     }
@@ -218,7 +218,8 @@ public struct ObjectBatch: Sendable {
     ) throws(PersistenceError) {
         guard !key.isEmpty else { throw .invalidName(key, reason: "it is empty") }
         let (bytes, fingerprints) = try coder.encodeWithSchemas(value)
-        let stored = try seal.seal(StoredBytes(bytes, fingerprints, coder.registry), key, group)
+        let stored = try seal.seal(
+            StoredBytes(bytes, fingerprints: fingerprints, registry: coder.registry), key: key, group: group)
         operations.append(.put(stored, key: key, group: group))
     }
 
@@ -253,7 +254,7 @@ struct StoredBytes: Sendable {
 
     init(bytes: [UInt8], schemas: [Schema]) { (self.bytes, self.schemas) = (bytes, schemas) }
 
-    init(_ bytes: [UInt8], _ fingerprints: [UInt64], _ registry: TypeRegistry) {
+    init(_ bytes: [UInt8], fingerprints: [UInt64], registry: TypeRegistry) {
         self.bytes = bytes
         schemas = fingerprints.compactMap { registry.schema(fingerprint: $0) }
     }

@@ -9,7 +9,7 @@ enum ObjectTables {
 
     /// Creates the tables in a new file, or checks existing ones. Empties a store of an incompatible program version.
     static func open(
-        _ database: Database, _ configuration: ObjectStore.Configuration, _ seal: ValueSeal
+        _ database: Database, configuration: ObjectStore.Configuration, seal: ValueSeal
     ) throws {
         guard !configuration.isReadOnly else {
             guard try isStore(database) else {
@@ -23,8 +23,8 @@ enum ObjectTables {
             } else {
                 try create(database)
                 if let (name, mark) = try seal.mark() {
-                    try setMeta("cipher", Array(name.utf8), database)
-                    try setMeta("mark", mark, database)
+                    try setMeta("cipher", value: Array(name.utf8), database: database)
+                    try setMeta("mark", value: mark, database: database)
                 }
             }
             try adopt(configuration, database)
@@ -35,7 +35,7 @@ enum ObjectTables {
     ///
     /// It cannot if the file is empty, or if the store should be emptied because of an incompatible program version.
     static func mayBeRead(
-        _ database: Database, _ configuration: ObjectStore.Configuration, _ seal: ValueSeal
+        _ database: Database, configuration: ObjectStore.Configuration, seal: ValueSeal
     ) throws -> Bool {
         guard try isStore(database) else {
             guard !configuration.isReadOnly else {
@@ -91,7 +91,7 @@ enum ObjectTables {
         return select.bytes(at: 0)
     }
 
-    private static func setMeta(_ name: String, _ value: [UInt8], _ database: Database) throws(DatabaseError) {
+    private static func setMeta(_ name: String, value: [UInt8], database: Database) throws(DatabaseError) {
         let insert = try database.cachedStatement("INSERT OR REPLACE INTO meta(name, value) VALUES(?, ?)")
         insert.bind(name, at: 1)
         insert.bind(value, at: 2)
@@ -114,13 +114,13 @@ enum ObjectTables {
                 "Emptied a store of an incompatible program version",
                 metadata: ["path": "\(database.path)", "version": "\(stored)"])
         }
-        try setMeta("version", Array(version.utf8), database)
+        try setMeta("version", value: Array(version.utf8), database: database)
     }
 }
 
 extension ObjectTables {
     static func put(
-        _ stored: StoredBytes, _ key: String, _ group: GroupPath, _ database: Database, registry: TypeRegistry
+        _ stored: StoredBytes, key: String, group: GroupPath, database: Database, registry: TypeRegistry
     ) throws {
         try record(stored.schemas, database, registry: registry)
         let put = try database.cachedStatement(
@@ -150,7 +150,7 @@ extension ObjectTables {
         return database.lastInsertedRow
     }
 
-    static func remove(_ key: String, _ group: GroupPath, _ database: Database) throws(DatabaseError) {
+    static func remove(_ key: String, group: GroupPath, database: Database) throws(DatabaseError) {
         let remove = try database.cachedStatement(
             "DELETE FROM object WHERE grp=(SELECT id FROM grp WHERE path=?) AND key=?")
         remove.bind(group.path, at: 1)
@@ -181,7 +181,7 @@ extension ObjectTables {
 
     /// Replaces a value, unless its bytes have changed.
     static func replace(
-        _ old: [UInt8], with stored: StoredBytes, _ key: String, _ group: GroupPath, _ database: Database,
+        _ old: [UInt8], with stored: StoredBytes, key: String, group: GroupPath, database: Database,
         registry: TypeRegistry
     ) throws {
         let select = try database.cachedStatement(
@@ -207,7 +207,7 @@ extension ObjectTables {
         try update.run()
     }
 
-    static func bytes(_ key: String, _ group: GroupPath, _ database: Database) throws(DatabaseError) -> [UInt8]? {
+    static func bytes(_ key: String, group: GroupPath, database: Database) throws(DatabaseError) -> [UInt8]? {
         let select = try database.cachedStatement(
             "SELECT value FROM object WHERE grp=(SELECT id FROM grp WHERE path=?) AND key=?")
         select.bind(group.path, at: 1)
@@ -343,7 +343,7 @@ extension ObjectTables {
                 known.reset()
                 continue
             }
-            try compare(schema, database, registry)
+            try compare(schema, database: database, registry: registry)
             let insert = try database.cachedStatement("INSERT INTO schema VALUES(?,?,?,?)")
             insert.bind(Int64(bitPattern: schema.fingerprint), at: 1)
             insert.bind(schema.name, at: 2)
@@ -353,7 +353,7 @@ extension ObjectTables {
         }
     }
 
-    private static func compare(_ schema: Schema, _ database: Database, _ registry: TypeRegistry) throws {
+    private static func compare(_ schema: Schema, database: Database, registry: TypeRegistry) throws {
         let statement = try database.cachedStatement("SELECT record, version FROM schema WHERE type=?")
         statement.bind(schema.name, at: 1)
         defer { statement.reset() }

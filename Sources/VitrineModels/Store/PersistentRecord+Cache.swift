@@ -43,7 +43,7 @@ extension PersistentRecord {
     ) async throws(PersistenceError) {
         let key = key ?? Self.defaultCacheKey
         try await ObjectStore.shared.put(self, for: key, in: group)
-        CachePlaces.shared.remember(self, key, group)
+        CachePlaces.shared.remember(self, key: key, group: group)
     }
 
     /// Returns a value in the shared store, or nil if there is none.
@@ -56,7 +56,7 @@ extension PersistentRecord {
     ) throws(PersistenceError) -> Self? {
         let key = key ?? defaultCacheKey
         let value = try ObjectStore.shared.object(Self.self, for: key, in: group)
-        if let value { CachePlaces.shared.remember(value, key, group) }
+        if let value { CachePlaces.shared.remember(value, key: key, group: group) }
         return value
     }
 
@@ -135,7 +135,7 @@ private final class CachePlaces: Sendable {
     private let state = Locked(State())
 
     /// Records the key of a value if it is an object.
-    func remember<Value: PersistentRecord>(_ value: Value, _ key: String, _ group: GroupPath) {
+    func remember<Value: PersistentRecord>(_ value: Value, key: String, group: GroupPath) {
         guard let object = value as? any PersistentObject else { return }
         let place = Place(object: object, key: key, group: group)
         let identity = ObjectIdentifier(object)

@@ -91,14 +91,14 @@ public struct ExtensionStorage: Hashable {
             switch entry {
             case .stored(let entry): entries.append(entry)
             case .live(let value):
-                if let entry = Self.entry(name, value, &writer) { entries.append(entry) }
+                if let entry = Self.entry(name, value: value, writer: &writer) { entries.append(entry) }
             }
         }
         ExtensionEntry.write(entries, to: &writer)
     }
 
     private static func entry<Value: PersistentValue>(
-        _ name: ExtensionName, _ value: Value, _ writer: inout BinaryWriter
+        _ name: ExtensionName, value: Value, writer: inout BinaryWriter
     ) -> ExtensionEntry? {
         do throws(PersistenceError) {
             let type = value._persistentDynamicType

@@ -51,7 +51,7 @@ extension PersistentObject {
     public static func == (first: Self, second: Self) -> Bool {
         if first === second { return true }
         guard type(of: first) == type(of: second) else { return false }
-        return ObjectWalk.comparing(first, second) { first.persistentEquals(second) }
+        return ObjectWalk.comparing(first, second: second) { first.persistentEquals(second) }
     }
 
     /// Hashes the class and the stored properties.
@@ -106,7 +106,7 @@ private final class ObjectWalk {
     /// Runs the comparison of two objects. A pair that is being compared or was found equal counts as equal.
     ///
     /// A comparison that finds a difference discards the pairs found equal during it, which may depend on that pair.
-    static func comparing(_ first: AnyObject, _ second: AnyObject, _ body: () -> Bool) -> Bool {
+    static func comparing(_ first: AnyObject, second: AnyObject, body: () -> Bool) -> Bool {
         let walk = current
         let pair = Pair(first: ObjectIdentifier(first), second: ObjectIdentifier(second))
         if walk.contains(pair) { return true }

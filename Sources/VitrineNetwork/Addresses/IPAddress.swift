@@ -182,33 +182,36 @@ extension IPAddress {
     private static let special: [(range: AddressRange, class: Class)] = [
         // Metadata services, which return credentials, outside of 169.254.0.0/16: Alibaba Cloud, Azure, Oracle Cloud,
         // Amazon EC2, Google Cloud, Scaleway. They come before the ranges that they are in.
-        (v4(100, 100, 100, 200, 32), .linkLocal), (v4(168, 63, 129, 16, 32), .linkLocal),
-        (v4(192, 0, 0, 192, 32), .linkLocal), (v6(0xFD00_0EC2 << 96, 32), .linkLocal),
+        (v4(a: 100, b: 100, c: 100, d: 200, prefix: 32), .linkLocal),
+        (v4(a: 168, b: 63, c: 129, d: 16, prefix: 32), .linkLocal),
+        (v4(a: 192, b: 0, c: 0, d: 192, prefix: 32), .linkLocal), (v6(0xFD00_0EC2 << 96, 32), .linkLocal),
         (v6(0xFD20_00CE << 96 | 0x254, 128), .linkLocal), (v6(0xFD00_0042 << 96 | 0x42, 128), .linkLocal),
         // RFC 791, 3.2: this network.
-        (v4(0, 0, 0, 0, 8), .unspecified),
+        (v4(a: 0, b: 0, c: 0, d: 0, prefix: 8), .unspecified),
         // RFC 1918.
-        (v4(10, 0, 0, 0, 8), .private), (v4(172, 16, 0, 0, 12), .private), (v4(192, 168, 0, 0, 16), .private),
+        (v4(a: 10, b: 0, c: 0, d: 0, prefix: 8), .private), (v4(a: 172, b: 16, c: 0, d: 0, prefix: 12), .private),
+        (v4(a: 192, b: 168, c: 0, d: 0, prefix: 16), .private),
         // RFC 6598.
-        (v4(100, 64, 0, 0, 10), .carrierGrade),
+        (v4(a: 100, b: 64, c: 0, d: 0, prefix: 10), .carrierGrade),
         // RFC 1122, 3.2.1.3.
-        (v4(127, 0, 0, 0, 8), .loopback),
+        (v4(a: 127, b: 0, c: 0, d: 0, prefix: 8), .loopback),
         // RFC 3927. Metadata services of cloud providers use 169.254.169.254 and return credentials.
-        (v4(169, 254, 0, 0, 16), .linkLocal),
+        (v4(a: 169, b: 254, c: 0, d: 0, prefix: 16), .linkLocal),
         // RFC 6890, 2.1: protocol assignments.
-        (v4(192, 0, 0, 0, 24), .reserved),
+        (v4(a: 192, b: 0, c: 0, d: 0, prefix: 24), .reserved),
         // RFC 5737: examples.
-        (v4(192, 0, 2, 0, 24), .reserved), (v4(198, 51, 100, 0, 24), .reserved), (v4(203, 0, 113, 0, 24), .reserved),
+        (v4(a: 192, b: 0, c: 2, d: 0, prefix: 24), .reserved), (v4(a: 198, b: 51, c: 100, d: 0, prefix: 24), .reserved),
+        (v4(a: 203, b: 0, c: 113, d: 0, prefix: 24), .reserved),
         // RFC 7526: deprecated 6to4 relays.
-        (v4(192, 88, 99, 0, 24), .reserved),
+        (v4(a: 192, b: 88, c: 99, d: 0, prefix: 24), .reserved),
         // RFC 2544: measurements.
-        (v4(198, 18, 0, 0, 15), .reserved),
+        (v4(a: 198, b: 18, c: 0, d: 0, prefix: 15), .reserved),
         // RFC 5771.
-        (v4(224, 0, 0, 0, 4), .multicast),
+        (v4(a: 224, b: 0, c: 0, d: 0, prefix: 4), .multicast),
         // RFC 919.
-        (v4(255, 255, 255, 255, 32), .broadcast),
+        (v4(a: 255, b: 255, c: 255, d: 255, prefix: 32), .broadcast),
         // RFC 1112, 4.
-        (v4(240, 0, 0, 0, 4), .reserved),
+        (v4(a: 240, b: 0, c: 0, d: 0, prefix: 4), .reserved),
         // RFC 4291.
         (v6(0, 128), .unspecified), (v6(1, 128), .loopback), (v6(0xFE80 << 112, 10), .linkLocal),
         (v6(0xFF00 << 112, 8), .multicast),
@@ -228,7 +231,7 @@ extension IPAddress {
         (v6(0x0064_FF9B_0001 << 80, 48), .private),
     ]
 
-    private static func v4(_ a: UInt32, _ b: UInt32, _ c: UInt32, _ d: UInt32, _ prefix: Int) -> AddressRange {
+    private static func v4(a: UInt32, b: UInt32, c: UInt32, d: UInt32, prefix: Int) -> AddressRange {
         AddressRange(.v4(a << 24 | b << 16 | c << 8 | d), prefix)
     }
 

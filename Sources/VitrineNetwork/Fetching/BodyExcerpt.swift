@@ -43,10 +43,10 @@ extension CachedLoad {
         sent.range = 0..<excerpt.beginning
         sent.acceptsCompression = false
         let requestTime = options.clock.now
-        let first = try await options.loader.start(sent, .nothing, progress)
+        let first = try await options.loader.start(sent, checks: .nothing, progress: progress)
         let dated = DatedResponse(first, requestTime: requestTime, responseTime: options.clock.now)
         // The server sends everything at once.
-        if first.head.status == 200 { return try await answer(dated, to: request, nil, context) }
+        if first.head.status == 200 { return try await answer(dated, to: request, stored: nil, context: context) }
         guard let total = total(of: first.head, sent: sent), let validator = first.head.rangeValidator else {
             await first.body.discard()
             return nil
@@ -66,7 +66,7 @@ extension CachedLoad {
             if let willHold { try await willHold(part.range.count) }
             sent.range = part.range
             sent.ifRange = validator
-            let second = try await options.loader.start(sent, .nothing, progress)
+            let second = try await options.loader.start(sent, checks: .nothing, progress: progress)
             // Another version, or another way of the server: from the beginning.
             guard self.total(of: second.head, sent: sent) == total,
                 second.head.headers.contentRange?.range == part.range
@@ -84,7 +84,8 @@ extension CachedLoad {
         for name in ["Content-Range", "Content-Length"] { headers.remove(name) }
         var head = first.head
         (head.status, head.headers) = (200, headers)
-        let exchange = exchange(head, first.redirects, dated.requestTime, dated.responseTime)
+        let exchange = exchange(
+            head, redirects: first.redirects, requestTime: dated.requestTime, responseTime: dated.responseTime)
         return kept(value, cache.update(after: exchange))
     }
 

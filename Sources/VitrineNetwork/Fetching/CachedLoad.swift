@@ -36,8 +36,8 @@ struct CachedLoad: Sendable {
     let cache: HTTPCache
 
     init(
-        _ request: HTTPRequest, _ key: CacheKey, _ options: FetchOptions, _ progress: TransferProgress?,
-        _ arriving: ArrivingBytes? = nil
+        _ request: HTTPRequest, key: CacheKey, options: FetchOptions, progress: TransferProgress?,
+        arriving: ArrivingBytes? = nil
     ) {
         self.request = request
         self.key = key
@@ -118,9 +118,9 @@ struct CachedLoad: Sendable {
             // An interrupted transfer is newer than the stored response.
             if let answer = try await resumed() { return answer }
             let requestTime = options.clock.now
-            let response = try await options.loader.start(sent, .nothing, progress)
+            let response = try await options.loader.start(sent, checks: .nothing, progress: progress)
             let dated = DatedResponse(response, requestTime: requestTime, responseTime: options.clock.now)
-            return try await answer(dated, to: sent, isConditional ? stored : nil, context)
+            return try await answer(dated, to: sent, stored: isConditional ? stored : nil, context: context)
         } catch .file where options.resumesLargeBodies {
             // The disk is full or failing: load without a file.
             var load = self
@@ -142,10 +142,11 @@ struct CachedLoad: Sendable {
     ///   - stored: The revalidated response.
     ///   - context: The context of the fetch.
     func answer(
-        _ dated: DatedResponse, to sent: HTTPRequest, _ stored: StoredResponse?, _ context: FetchContext
+        _ dated: DatedResponse, to sent: HTTPRequest, stored: StoredResponse?, context: FetchContext
     ) async throws(NetworkError) -> Answer {
         let head = dated.response.head, body = dated.response.body
-        var exchange = exchange(head, dated.response.redirects, dated.requestTime, dated.responseTime)
+        var exchange = exchange(
+            head, redirects: dated.response.redirects, requestTime: dated.requestTime, responseTime: dated.responseTime)
         exchange.stored = stored.map { [$0] } ?? []
         // A redirect may have led to another URL, whose 304 confirms nothing.
         let isConfirmable = head.status != 304 || dated.response.answersConditions
@@ -185,7 +186,7 @@ struct CachedLoad: Sendable {
 
     /// Returns the exchange of a response for the rules of caching.
     func exchange(
-        _ head: HTTPResponseHead, _ redirects: [HTTPResponseHead], _ requestTime: Duration, _ responseTime: Duration
+        _ head: HTTPResponseHead, redirects: [HTTPResponseHead], requestTime: Duration, responseTime: Duration
     ) -> CacheExchange {
         var exchange = CacheExchange(
             request: wanted, status: head.status, headers: head.headers, requestTime: requestTime,
@@ -276,7 +277,7 @@ extension CachedLoad {
         guard isWhole, let partials = options.partials, await partials.mayHave(key),
             let file = await partials.open(key)
         else { return nil }
-        return try await load(nil, request, file, partials)
+        return try await load(nil, sent: request, file: file, partials: partials)
     }
 
     /// Receives a large body into a file, so that it can be resumed; nil for other bodies.
@@ -288,11 +289,11 @@ extension CachedLoad {
             length >= PartialDirectory.smallestBody, let partials = options.partials,
             let file = await partials.open(key)
         else { return nil }
-        return try await load(dated, sent, file, partials)
+        return try await load(dated, sent: sent, file: file, partials: partials)
     }
 
     private func load(
-        _ first: DatedResponse?, _ sent: HTTPRequest, _ file: PartialFile, _ partials: PartialDirectory
+        _ first: DatedResponse?, sent: HTTPRequest, file: PartialFile, partials: PartialDirectory
     ) async throws(NetworkError) -> Answer? {
         do throws(NetworkError) {
             if first == nil, let arriving, file.pieces == nil, file.length <= arriving.limit {
@@ -307,7 +308,9 @@ extension CachedLoad {
             let bytes = try await BlockingExecutor.shared.onFiles { () throws(FileError) in try file.contents() }
             await partials.close(file, isDone: true)
             // The head of the whole body differs from that of its last part.
-            let exchange = exchange(whole.head, whole.redirects, whole.requestTime, whole.responseTime)
+            let exchange = exchange(
+                whole.head, redirects: whole.redirects, requestTime: whole.requestTime, responseTime: whole.responseTime
+            )
             return kept(bytes, cache.update(after: exchange))
         } catch {
             await partials.close(file, isDone: error.isFinal)

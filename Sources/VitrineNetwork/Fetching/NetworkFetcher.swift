@@ -101,7 +101,7 @@ public struct NetworkFetcher<Value: CacheableValue>: Fetcher {
     /// - Throws: ``NetworkError``, or `CancellationError` if the task is cancelled.
     public func fetch(_ context: FetchContext) async throws -> FetchResult<Value> {
         do throws(NetworkError) {
-            var load = CachedLoad(request, key, options, progress, arriving)
+            var load = CachedLoad(request, key: key, options: options, progress: progress, arriving: arriving)
             load.willHold = willHold
             load.excerpt = excerpt
             let answer = try await load.answer(context, resource)

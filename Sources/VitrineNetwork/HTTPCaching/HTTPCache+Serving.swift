@@ -39,7 +39,8 @@
             return ServedHead(status: 304, headers: HTTPHeaders(kept), body: .none)
         }
         if request.method == "HEAD" { return ServedHead(status: 200, headers: headers, body: .none) }
-        guard let length = response.bodyLength, let range = wantedRange(request, response, length) else {
+        guard let length = response.bodyLength, let range = wantedRange(request, response: response, length: length)
+        else {
             return ServedHead(status: 200, headers: headers, body: .whole)
         }
         guard !range.isEmpty else {
@@ -60,7 +61,7 @@
 
     /// Returns the range of a request, which is empty if it begins after the end; nil for the whole body and for
     /// several ranges.
-    private func wantedRange(_ request: CacheRequest, _ response: StoredResponse, _ length: Int) -> Range<Int>? {
+    private func wantedRange(_ request: CacheRequest, response: StoredResponse, length: Int) -> Range<Int>? {
         guard request.method == "GET", let text = request.headers["Range"],
             let range = RequestedRange(text)?.resolved(length)
         else { return nil }

@@ -197,7 +197,7 @@ extension HTTPCachePolicy {
         guard exchange.request.method == "GET" else { return CacheUpdate(answer: .response) }
         if exchange.status == 304, let index = exchange.revalidated { return afterConfirmation(exchange, index) }
         if [500, 502, 503, 504].contains(exchange.status), let index = exchange.revalidated,
-            replacesFailure(exchange.stored[index], exchange.request, exchange.responseTime)
+            replacesFailure(exchange.stored[index], request: exchange.request, now: exchange.responseTime)
         {
             return CacheUpdate(answer: .stale(index))
         }

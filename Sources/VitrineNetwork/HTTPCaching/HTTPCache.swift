@@ -64,7 +64,7 @@ public import Foundation
         let freshness = policy.freshness(of: stored[index], now: now)
         let isUnusable =
             policy.isFromFuture(stored[index], now: now) || policy.mustRepeatRedirects(stored[index], now: now)
-        switch isUnusable ? .never : use(stored[index], freshness, wanted) {
+        switch isUnusable ? .never : use(stored[index], freshness: freshness, wanted: wanted) {
         case .now: return .serve(index, freshness)
         case .whileRevalidating where wanted.onlyIfCached || request.method == "HEAD":
             return .serve(index, freshness)
@@ -86,12 +86,13 @@ public import Foundation
     public func canServeStale(_ response: StoredResponse, to request: CacheRequest, afterFailureAt now: Duration)
         -> Bool
     {
-        allowsStale(response, request, now) || (policy.servesStaleWhenUnreachable && mayBeStale(response, request))
+        allowsStale(response, request: request, now: now)
+            || (policy.servesStaleWhenUnreachable && mayBeStale(response, request))
     }
 
     private enum Use { case now, whileRevalidating, never }
 
-    private func use(_ response: StoredResponse, _ freshness: Freshness, _ wanted: CacheDirectives) -> Use {
+    private func use(_ response: StoredResponse, freshness: Freshness, wanted: CacheDirectives) -> Use {
         let (directives, _) = policy.directives(of: response.headers)
         guard !wanted.noCache.isEverything, !policy.requiresValidation(response, directives) else { return .never }
         if let oldest = wanted.maxAge, freshness.age > .seconds(oldest) {
@@ -116,7 +117,7 @@ public import Foundation
     }
 
     /// Returns whether `stale-if-error` of request or response covers the time (RFC 5861, section 4).
-    private func allowsStale(_ response: StoredResponse, _ request: CacheRequest, _ now: Duration) -> Bool {
+    private func allowsStale(_ response: StoredResponse, request: CacheRequest, now: Duration) -> Bool {
         guard policy.honoursStaleIfError, mayBeStale(response, request) else { return false }
         let windows = [
             policy.directives(of: response.headers).directives.staleIfError, request.directives.staleIfError,
@@ -126,8 +127,9 @@ public import Foundation
     }
 
     /// Returns whether a stale response may replace a server error.
-    func replacesFailure(_ response: StoredResponse, _ request: CacheRequest, _ now: Duration) -> Bool {
-        allowsStale(response, request, now) || (policy.servesStaleOnServerError && mayBeStale(response, request))
+    func replacesFailure(_ response: StoredResponse, request: CacheRequest, now: Duration) -> Bool {
+        allowsStale(response, request: request, now: now)
+            || (policy.servesStaleOnServerError && mayBeStale(response, request))
     }
 
     /// Returns the newest stored response that matches a request (RFC 9111, section 4.1).
@@ -139,7 +141,9 @@ public import Foundation
     func matching(_ request: CacheRequest, _ stored: [StoredResponse]) -> [Int] {
         stored.indices.filter { index in
             let response = stored[index]
-            return response.selecting.allSatisfy { $0.matches(request.headers) || hasLanguage(response, $0, request) }
+            return response.selecting.allSatisfy {
+                $0.matches(request.headers) || hasLanguage(response, field: $0, request: request)
+            }
         }
     }
 
@@ -149,7 +153,7 @@ public import Foundation
 
     /// Returns whether the response has the only preferred language of a request, so that its other languages do not
     /// matter.
-    private func hasLanguage(_ response: StoredResponse, _ field: SelectingField, _ request: CacheRequest) -> Bool {
+    private func hasLanguage(_ response: StoredResponse, field: SelectingField, request: CacheRequest) -> Bool {
         guard field.name == "accept-language", let language = response.headers.combined("Content-Language") else {
             return false
         }

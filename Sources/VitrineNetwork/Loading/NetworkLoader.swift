@@ -108,7 +108,7 @@ public final class NetworkLoader: Sendable {
         _ request: HTTPRequest, progress: TransferProgress? = nil
     ) async throws(NetworkError) -> HTTPResponse {
         do throws(NetworkError) {
-            let response = try await start(request, .everything, progress)
+            let response = try await start(request, checks: .everything, progress: progress)
             guard let progress else { return response }
             progress.update { $0.total = response.head.contentLength }
             return HTTPResponse(head: response.head, body: response.body.counted(by: progress))
@@ -120,7 +120,7 @@ public final class NetworkLoader: Sendable {
 
     /// Loads a request. The progress receives retries and the response, but not the body.
     func start(
-        _ request: HTTPRequest, _ checks: Checks, _ progress: TransferProgress?
+        _ request: HTTPRequest, checks: Checks, progress: TransferProgress?
     ) async throws(NetworkError) -> HTTPResponse {
         let response = try await respond(to: request, checks, progress)
         progress?.update { $0.isAnswered = true }
@@ -134,7 +134,9 @@ public final class NetworkLoader: Sendable {
         var url: String { SourceURL.withoutCredentials(request.url.absoluteString) }
         try HTTPSyntax.checkRange(of: request, at: url)
         if let violation = configuration.policy.check(scheme: scheme) { throw .refused(url: url, violation) }
-        if scheme == "http" || scheme == "https" { return try await loadByHTTP(request, checks, progress) }
+        if scheme == "http" || scheme == "https" {
+            return try await loadByHTTP(request, checks: checks, progress: progress)
+        }
         guard let handler = handlers.withLock({ $0[scheme] }) else {
             throw .unsupportedScheme(url: String(url.prefix(64)), scheme: scheme)
         }
@@ -150,7 +152,7 @@ public final class NetworkLoader: Sendable {
     // MARK: Retries
 
     private func loadByHTTP(
-        _ request: HTTPRequest, _ checks: Checks, _ progress: TransferProgress?
+        _ request: HTTPRequest, checks: Checks, progress: TransferProgress?
     ) async throws(NetworkError) -> HTTPResponse {
         let first = try SourceURL(request.url.absoluteString)
         var repetitions = 0

@@ -101,7 +101,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     ///   - limit: The most bytes.
     ///   - url: The URL in errors.
     func measured(by length: Int?, upTo limit: ByteCount, at url: String) -> ResponseBody {
-        ResponseBody(MeasuredBody(source, length, limit, url), announced: announced ?? length)
+        ResponseBody(MeasuredBody(source, length: length, limit: limit, url: url), announced: announced ?? length)
     }
 
     /// Returns a body whose bytes are copied as they are read.
@@ -266,7 +266,7 @@ private final class MeasuredBody: BodySource {
     private let limit: ByteCount
     private let received = Locked(0)
 
-    init(_ body: any BodySource, _ length: Int?, _ limit: ByteCount, _ url: String) {
+    init(_ body: any BodySource, length: Int?, limit: ByteCount, url: String) {
         (self.body, self.length, self.limit, self.url) = (body, length, limit, url)
     }
 

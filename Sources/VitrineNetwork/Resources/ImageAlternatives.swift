@@ -36,7 +36,7 @@ public final class ImageAlternatives<Value: CacheableValue>: Sendable {
         priority: Priority = .normal, onChange: @escaping @MainActor @Sendable () -> Void = {}
     ) {
         self.secondaryDepth = secondaryDepth
-        loads = ProgressiveLoads(resources, format, secondaryDepth, priority) {
+        loads = ProgressiveLoads(resources, format: format, secondaryDepth: secondaryDepth, priority: priority) {
             CallbackQueue.main.perform { MainActor.assumeIsolated { onChange() } }
         }
     }
@@ -127,7 +127,8 @@ private struct ProgressiveValues<Value: CacheableValue>: AsyncSequence, Sendable
             let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
             changes = stream.makeAsyncIterator()
             loads = ProgressiveLoads(
-                sequence.resources, sequence.format, sequence.secondaryDepth, sequence.priority
+                sequence.resources, format: sequence.format, secondaryDepth: sequence.secondaryDepth,
+                priority: sequence.priority
             ) {
                 continuation.yield()
             }

@@ -91,18 +91,18 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
         guard let url, !url.absoluteString.isEmpty else { return nil }
         if let value = cache[key(for: url), format] { return value }
         guard depth > .memory else { return nil }
-        join(ResourceSubscriber(observer: observer), url, format, depth, priority)
+        join(ResourceSubscriber(observer: observer), url: url, format: format, depth: depth, priority: priority)
         return nil
     }
 
     /// Does the same for a listener, which is called on the thread of the load.
     func value(
-        at url: URL, _ format: FormatName, _ depth: CacheLevel, _ priority: Priority,
+        at url: URL, format: FormatName, depth: CacheLevel, priority: Priority,
         listener: any ResourceListener<Value>
     ) -> Value? {
         if let value = cache[key(for: url), format] { return value }
         guard depth > .memory else { return nil }
-        join(ResourceSubscriber(listener: listener), url, format, depth, priority)
+        join(ResourceSubscriber(listener: listener), url: url, format: format, depth: depth, priority: priority)
         return nil
     }
 
@@ -125,7 +125,7 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
         let outcome = FetchTask<Value>(key: key)
         let subscriber = ResourceSubscriber<Value> { outcome.finish($0) }
         return try await withTaskCancellationHandler { () async -> Result<Value, CacheError> in
-            join(subscriber, url, format, depth, priority)
+            join(subscriber, url: url, format: format, depth: depth, priority: priority)
             do throws(CacheError) { return .success(try await outcome.value) } catch { return .failure(error) }
         } onCancel: {
             loads.leave(key, subscriber)
@@ -133,13 +133,15 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
     }
 
     private func join(
-        _ subscriber: ResourceSubscriber<Value>, _ url: URL, _ format: FormatName, _ depth: CacheLevel,
-        _ priority: Priority
+        _ subscriber: ResourceSubscriber<Value>, url: URL, format: FormatName, depth: CacheLevel,
+        priority: Priority
     ) {
         let progress = TransferProgress()
         // A local resource is read in place and has no copy on disk.
         let depth = Resource(url).isLocal ? .source : depth
-        loads.join(subscriber, url, format, depth, priority, makeFetcher(url, progress), progress)
+        loads.join(
+            subscriber, url: url, format: format, depth: depth, priority: priority, fetcher: makeFetcher(url, progress),
+            progress: progress)
     }
 
     /// Cancels the requests of an observer for a URL. The observer is not called.
@@ -157,11 +159,11 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
         policy: CancellationPolicy = .processing
     ) {
         guard let url else { return }
-        cancel(url, format, ObjectIdentifier(observer), policy)
+        cancel(url, format: format, observer: ObjectIdentifier(observer), policy: policy)
     }
 
-    func cancel(_ url: URL, _ format: FormatName?, _ observer: ObjectIdentifier, _ policy: CancellationPolicy) {
-        loads.cancel(key(for: url), format, observer, policy)
+    func cancel(_ url: URL, format: FormatName?, observer: ObjectIdentifier, policy: CancellationPolicy) {
+        loads.cancel(key(for: url), format: format, observer: observer, policy: policy)
     }
 
     /// Returns the nearest cache level with a value of the URL. A `file:` URL outside memory is at `.disk` if the file

@@ -30,7 +30,7 @@ final class ProgressiveLoads<Value: CacheableValue>: ResourceListener {
     ///   - priority: The priority of the loads.
     ///   - onChange: Called after the shown value has changed, and after the last load.
     init(
-        _ resources: ObservedCache<Value>, _ format: FormatName, _ secondaryDepth: CacheLevel, _ priority: Priority,
+        _ resources: ObservedCache<Value>, format: FormatName, secondaryDepth: CacheLevel, priority: Priority,
         onChange: @escaping @Sendable () -> Void
     ) {
         self.resources = resources
@@ -45,7 +45,7 @@ final class ProgressiveLoads<Value: CacheableValue>: ResourceListener {
     }
 
     private func leave(_ url: URL, _ policy: CancellationPolicy) {
-        resources.cancel(url, format, ObjectIdentifier(self), policy)
+        resources.cancel(url, format: format, observer: ObjectIdentifier(self), policy: policy)
     }
 
     /// The current state of the list.
@@ -119,7 +119,7 @@ final class ProgressiveLoads<Value: CacheableValue>: ResourceListener {
         case .load(let url, let depth, let again):
             // The outcome of the earlier request would be taken for that of the later one.
             if again { leave(url, .processing) }
-            let value = resources.value(at: url, format, depth, priority, listener: self)
+            let value = resources.value(at: url, format: format, depth: depth, priority: priority, listener: self)
             if let value {
                 storage.withLock { $0.list.loaded(value, url) }
             } else if depth == .memory {

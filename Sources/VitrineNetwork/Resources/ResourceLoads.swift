@@ -60,19 +60,20 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
     ///   - fetcher: The fetcher of a new load.
     ///   - progress: The progress of that fetcher.
     func join(
-        _ subscriber: Subscriber, _ url: URL, _ format: FormatName, _ depth: CacheLevel, _ priority: Priority,
-        _ fetcher: any Fetcher<Value>, _ progress: TransferProgress
+        _ subscriber: Subscriber, url: URL, format: FormatName, depth: CacheLevel, priority: Priority,
+        fetcher: any Fetcher<Value>, progress: TransferProgress
     ) {
         let key = fetcher.key
         var kept: [ResourceSubscriber<Value>.Kept] = []
         let effects: Effects? = state.withLock { state in
             guard !subscriber.isOver else { return nil }
-            var load = state.loads[key] ?? newLoad(url, fetcher, progress, key, number: state.number())
+            var load =
+                state.loads[key] ?? newLoad(url, fetcher: fetcher, progress: progress, key: key, number: state.number())
             var effects = Effects(key: key, fetcher: load.fetcher)
             if !load.isTransferring, state.loads[key] != nil {
                 // The state of an earlier transfer does not apply to the next.
                 effects.forgotten = [load.fetcher]
-                load.fetcher = watched(fetcher, key, load.id)
+                load.fetcher = watched(fetcher, key: key, id: load.id)
                 load.progress = progress
                 load.hasAsked = false
                 load.hasAnswered = false
@@ -82,7 +83,7 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
                 Load.Member(subscriber: subscriber, format: format, depth: depth, priority: priority), keeping: &kept)
             if load.runs[format] == nil, load.storing == nil {
                 let stage: Load.Stage = depth > .disk ? .fetching : .reading
-                effects.starts = [Self.begin(format, stage, &load, number: state.number())]
+                effects.starts = [Self.begin(format, stage: stage, load: &load, number: state.number())]
             }
             state.loads[key] = load
             return effects
@@ -93,19 +94,19 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
     }
 
     private func newLoad(
-        _ url: URL, _ fetcher: any Fetcher<Value>, _ progress: TransferProgress, _ key: CacheKey, number: Int
+        _ url: URL, fetcher: any Fetcher<Value>, progress: TransferProgress, key: CacheKey, number: Int
     ) -> Load {
-        Load(url: url, id: number, fetcher: watched(fetcher, key, number), progress: progress)
+        Load(url: url, id: number, fetcher: watched(fetcher, key: key, id: number), progress: progress)
     }
 
-    private func watched(_ fetcher: any Fetcher<Value>, _ key: CacheKey, _ id: Int) -> WatchedFetcher<Value> {
+    private func watched(_ fetcher: any Fetcher<Value>, key: CacheKey, id: Int) -> WatchedFetcher<Value> {
         WatchedFetcher(
             fetcher, willAsk: { [weak self] in self?.asked(key, id, by: $0) },
             hasAnswered: { [weak self] in self?.answered(key, id, by: $0) })
     }
 
     /// Records a new run of a format.
-    fileprivate static func begin(_ format: FormatName, _ stage: Load.Stage, _ load: inout Load, number: Int) -> Start {
+    fileprivate static func begin(_ format: FormatName, stage: Load.Stage, load: inout Load, number: Int) -> Start {
         load.runs[format] = Load.Run(stage: stage, number: number)
         return .run(format, stage, number: number, load.priority(of: format))
     }
@@ -119,9 +120,13 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
         for start in effects.starts {
             switch start {
             case .run(let format, .reading, let number, let priority):
-                follow(cache.fetchStored(forKey: key, format: format, priority: priority), key, format, number)
+                follow(
+                    cache.fetchStored(forKey: key, format: format, priority: priority), key: key, format: format,
+                    number: number)
             case .run(let format, .fetching, let number, let priority):
-                follow(cache.fetch(from: fetcher, format: format, priority: priority), key, format, number)
+                follow(
+                    cache.fetch(from: fetcher, format: format, priority: priority), key: key, format: format,
+                    number: number)
             case .storing(let number):
                 Task {
                     // The cache logs failures; there are no subscribers.
@@ -133,7 +138,7 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
     }
 
     /// Follows a run to its end.
-    private func follow(_ fetch: FetchTask<Value>, _ key: CacheKey, _ format: FormatName, _ number: Int) {
+    private func follow(_ fetch: FetchTask<Value>, key: CacheKey, format: FormatName, number: Int) {
         let isCurrent = state.withLock { state in
             guard state.loads[key]?.runs[format]?.number == number else { return false }
             state.loads[key]?.runs[format]?.fetch = fetch
@@ -141,7 +146,7 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
         }
         // The last subscriber left before the handle was known.
         guard isCurrent else { return fetch.cancel() }
-        fetch.onEnd(on: .immediate) { [self] outcome in ended(key, format, number, outcome) }
+        fetch.onEnd(on: .immediate) { [self] outcome in ended(key, format: format, number: number, outcome: outcome) }
         followPriority(key, format)
     }
 
@@ -196,7 +201,7 @@ extension ResourceLoads {
                 load.storing == nil
             else { return nil }
             load.hasAnswered = true
-            return settle(&load, .processing, key, &state, keeping: &kept)
+            return settle(&load, policy: .processing, key: key, state: &state, keeping: &kept)
         }
         if let effects { perform(effects) }
         withExtendedLifetime(kept) {}
@@ -204,7 +209,7 @@ extension ResourceLoads {
 
     /// Ends runs without subscribers, and the load with its last run.
     private func settle(
-        _ load: inout Load, _ policy: CancellationPolicy, _ key: CacheKey, _ state: inout State,
+        _ load: inout Load, policy: CancellationPolicy, key: CacheKey, state: inout State,
         keeping kept: inout [ResourceSubscriber<Value>.Kept]
     ) -> Effects {
         var effects = Effects(key: key, fetcher: load.fetcher)
@@ -227,7 +232,7 @@ extension ResourceLoads {
 
     /// Called when a run has ended. Notifies its subscribers, except those with a greater depth, for which a new run
     /// starts.
-    func ended(_ key: CacheKey, _ format: FormatName, _ number: Int, _ outcome: Result<Value, CacheError>) {
+    func ended(_ key: CacheKey, format: FormatName, number: Int, outcome: Result<Value, CacheError>) {
         let (effects, told, url) = state.withLock { state -> (Effects?, [Subscriber], URL?) in
             guard var load = state.loads[key], let run = load.runs[format], run.number == number else {
                 return (nil, [], nil)
@@ -243,14 +248,14 @@ extension ResourceLoads {
             var effects = Effects(key: key, fetcher: load.fetcher)
             // While bytes are being stored, subscribers wait for that.
             if load.isWanted(format), load.storing == nil {
-                effects.starts = [Self.begin(format, .fetching, &load, number: state.number())]
+                effects.starts = [Self.begin(format, stage: .fetching, load: &load, number: state.number())]
             }
             state.loads[key] = load.isOver ? nil : load
             if load.isOver { effects.forgotten = [load.fetcher] }
             return (effects, told, load.url)
         }
         if let effects { perform(effects) }
-        if let url { deliver(outcome, to: told, key, url) }
+        if let url { deliver(outcome, to: told, key: key, url: url) }
     }
 
     /// Called when bytes without subscribers are stored. Subscribers that joined meanwhile receive them.
@@ -260,7 +265,7 @@ extension ResourceLoads {
             load.storing = nil
             var effects = Effects(key: key, fetcher: load.fetcher)
             for format in Set(load.members.map(\.format)) where load.runs[format] == nil {
-                effects.starts.append(Self.begin(format, .fetching, &load, number: state.number()))
+                effects.starts.append(Self.begin(format, stage: .fetching, load: &load, number: state.number()))
             }
             state.loads[key] = load.isOver ? nil : load
             if load.isOver { effects.forgotten = [load.fetcher] }
@@ -270,7 +275,7 @@ extension ResourceLoads {
     }
 
     private func deliver(
-        _ outcome: Result<Value, CacheError>, to subscribers: [Subscriber], _ key: CacheKey, _ url: URL
+        _ outcome: Result<Value, CacheError>, to subscribers: [Subscriber], key: CacheKey, url: URL
     ) {
         for subscriber in subscribers {
             guard subscriber.observer != nil else {
@@ -296,8 +301,8 @@ extension ResourceLoads {
     ///   - format: The format, or nil for all.
     ///   - observer: The observer.
     ///   - policy: Decides about a transfer without subscribers.
-    func cancel(_ key: CacheKey, _ format: FormatName?, _ observer: ObjectIdentifier, _ policy: CancellationPolicy) {
-        leave(key, policy) { $0.subscriber.observer == observer && (format == nil || $0.format == format) }
+    func cancel(_ key: CacheKey, format: FormatName?, observer: ObjectIdentifier, policy: CancellationPolicy) {
+        leave(key, policy: policy) { $0.subscriber.observer == observer && (format == nil || $0.format == format) }
         state.withLock { state in
             for (subscriber, itsFormat) in state.undelivered[key] ?? []
             where subscriber.observer == observer && (format == nil || itsFormat == format) {
@@ -309,17 +314,17 @@ extension ResourceLoads {
     /// Cancels the request of a caller and ends a transfer without other subscribers.
     func leave(_ key: CacheKey, _ subscriber: Subscriber) {
         subscriber.leave()
-        leave(key, .unconditional) { $0.subscriber === subscriber }
+        leave(key, policy: .unconditional) { $0.subscriber === subscriber }
     }
 
-    private func leave(_ key: CacheKey, _ policy: CancellationPolicy, _ goes: (Load.Member) -> Bool) {
+    private func leave(_ key: CacheKey, policy: CancellationPolicy, goes: (Load.Member) -> Bool) {
         var kept: [ResourceSubscriber<Value>.Kept] = []
         let (effects, formats) = state.withLock { state -> (Effects?, [FormatName]) in
             guard var load = state.loads[key] else { return (nil, []) }
             let leaving = load.members.filter(goes)
             guard !leaving.isEmpty else { return (nil, []) }
             for member in leaving { member.subscriber.leave() }
-            return (settle(&load, policy, key, &state, keeping: &kept), leaving.map(\.format))
+            return (settle(&load, policy: policy, key: key, state: &state, keeping: &kept), leaving.map(\.format))
         }
         if let effects { perform(effects) }
         for format in formats { followPriority(key, format) }

@@ -41,7 +41,7 @@ extension NetworkLoader {
         let executor = BlockingExecutor.shared
         let file: PartialFile, target: String
         do throws(NetworkError) {
-            (file, target) = try await open(request, path, options, executor)
+            (file, target) = try await open(request, path: path, options: options, executor: executor)
         } catch {
             progress?.update { $0.isFinished = true }
             throw error
@@ -88,20 +88,22 @@ extension NetworkLoader {
     ) async throws(NetworkError) -> CompletedTransfer {
         if first == nil, connections > 1 || file.pieces != nil {
             return try await PiecewiseTransfer(
-                self, request, file, connections: max(1, connections), progress, executor
+                self, request: request, file: file, connections: max(1, connections), progress: progress,
+                executor: executor
             ).run()
         }
-        var transfer = PartialTransfer(self, request, file, progress, executor, arriving: arriving)
+        var transfer = PartialTransfer(
+            self, request: request, file: file, progress: progress, executor: executor, arriving: arriving)
         return try await transfer.run(beginningWith: first)
     }
 
     private func open(
-        _ request: HTTPRequest, _ path: String, _ options: DownloadOptions, _ executor: BlockingExecutor
+        _ request: HTTPRequest, path: String, options: DownloadOptions, executor: BlockingExecutor
     ) async throws(NetworkError) -> (PartialFile, target: String) {
         // A part of another user, or from a refused address, is not resumed.
         let identity = LoadIdentity(request, id: options.identity, by: self).key.identity
         let opened = try await executor.onFiles { () throws(FileError) in
-            try Self.open(path, identity, options)
+            try Self.open(path, identity: identity, options: options)
         }
         guard let file = opened.file else {
             let url = SourceURL.withoutCredentials(request.url.absoluteString)
@@ -111,7 +113,7 @@ extension NetworkLoader {
     }
 
     private static func open(
-        _ path: String, _ identity: String, _ options: DownloadOptions
+        _ path: String, identity: String, options: DownloadOptions
     ) throws(FileError) -> (file: PartialFile?, target: String) {
         let target = options.replacesFile ? try SymbolicLink.target(of: path) : path
         var status = stat()
@@ -141,8 +143,8 @@ extension NetworkLoader {
     ///   - isCoded: Whether the body may have a content coding, so that it cannot be resumed.
     ///   - progress: Receives retries and the response.
     func ask(
-        _ request: HTTPRequest, _ range: Range<Int>?, under validator: String?, isCoded: Bool,
-        _ progress: TransferProgress?
+        _ request: HTTPRequest, range: Range<Int>?, under validator: String?, isCoded: Bool,
+        progress: TransferProgress?
     ) async throws(NetworkError) -> DatedResponse {
         var request = request
         // HTTP/2 is slower for large bodies, and it would use one connection for all parts.
@@ -152,7 +154,7 @@ extension NetworkLoader {
         request.range = range
         request.ifRange = validator
         let requestTime = wallClock.now
-        let response = try await start(request, .nothing, progress)
+        let response = try await start(request, checks: .nothing, progress: progress)
         return DatedResponse(response, requestTime: requestTime, responseTime: wallClock.now)
     }
 }

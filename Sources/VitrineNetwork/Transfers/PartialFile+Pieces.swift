@@ -78,7 +78,8 @@ extension PartialFile {
         of file: borrowing FileDescriptor, _ head: PartialHead, _ checksums: PartChecksums
     ) throws(FileError) -> PieceTable? {
         guard let table = try pieces(of: file, head) else { return nil }
-        return PieceTable(total: table.total, lengths: try intactLengths(of: table, file, head, checksums))
+        return PieceTable(
+            total: table.total, lengths: try intactLengths(of: table, file: file, head: head, checksums: checksums))
     }
 
     /// Returns the length of a whole body that was received in pieces, or 0 if its bytes are not those received.
@@ -89,11 +90,11 @@ extension PartialFile {
             let empty = PieceTable(total: total, lengths: [Int](repeating: 0, count: min(count, total))),
             let whole = PieceTable(total: total, lengths: (0..<empty.count).map { empty.range(of: $0).count })
         else { return 0 }
-        return try intactLengths(of: whole, file, head, checksums) == whole.lengths ? total : 0
+        return try intactLengths(of: whole, file: file, head: head, checksums: checksums) == whole.lengths ? total : 0
     }
 
     private static func intactLengths(
-        of table: PieceTable, _ file: borrowing FileDescriptor, _ head: PartialHead, _ checksums: PartChecksums
+        of table: PieceTable, file: borrowing FileDescriptor, head: PartialHead, checksums: PartChecksums
     ) throws(FileError) -> [Int] {
         var lengths: [Int] = []
         for piece in 0..<table.count {

@@ -33,8 +33,8 @@ struct PartialTransfer {
     private static let longestOverlap = 64 << 10
 
     init(
-        _ loader: NetworkLoader, _ request: HTTPRequest, _ file: PartialFile, _ progress: TransferProgress?,
-        _ executor: BlockingExecutor, restarts: Int = 0, arriving: ArrivingBytes? = nil
+        _ loader: NetworkLoader, request: HTTPRequest, file: PartialFile, progress: TransferProgress?,
+        executor: BlockingExecutor, restarts: Int = 0, arriving: ArrivingBytes? = nil
     ) {
         self.loader = loader
         self.request = request
@@ -96,7 +96,8 @@ struct PartialTransfer {
         if let continuation { asked.maximumBodySize -= ByteCount(continuation.start) }
         do throws(NetworkError) {
             let range = continuation.map { Range.toEnd(from: $0.start) }
-            return try await loader.ask(asked, range, under: continuation?.validator, isCoded: isCoded, progress)
+            return try await loader.ask(
+                asked, range: range, under: continuation?.validator, isCoded: isCoded, progress: progress)
         } catch .bodyTooLarge {
             throw .bodyTooLarge(url: url, limit: request.maximumBodySize)
         }

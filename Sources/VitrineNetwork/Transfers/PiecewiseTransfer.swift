@@ -38,8 +38,8 @@ struct PiecewiseTransfer {
     private let url: String
 
     init(
-        _ loader: NetworkLoader, _ request: HTTPRequest, _ file: PartialFile, connections: Int,
-        _ progress: TransferProgress?, _ executor: BlockingExecutor
+        _ loader: NetworkLoader, request: HTTPRequest, file: PartialFile, connections: Int,
+        progress: TransferProgress?, executor: BlockingExecutor
     ) {
         (self.loader, self.request, self.file, self.connections) = (loader, request, file, connections)
         (self.progress, self.executor) = (progress, executor)
@@ -52,7 +52,8 @@ struct PiecewiseTransfer {
         if file.pieces == nil {
             // Continue an undivided transfer, or one without ranges, as it is.
             guard resumedLength == 0, request.method == "GET" else { return try await whole() }
-            let dated = try await loader.ask(request, .toEnd(from: 0), under: nil, isCoded: false, progress)
+            let dated = try await loader.ask(
+                request, range: .toEnd(from: 0), under: nil, isCoded: false, progress: progress)
             guard try await begin(dated) else { return try await whole(beginningWith: dated) }
             first = dated
         }
@@ -70,7 +71,8 @@ struct PiecewiseTransfer {
     private func whole(
         beginningWith dated: DatedResponse? = nil, restarts: Int = 0
     ) async throws(NetworkError) -> CompletedTransfer {
-        var transfer = PartialTransfer(loader, request, file, progress, executor, restarts: restarts)
+        var transfer = PartialTransfer(
+            loader, request: request, file: file, progress: progress, executor: executor, restarts: restarts)
         // What is refused for a range of all bytes is refused for the whole.
         if let dated, dated.response.head.status >= 400, dated.response.head.status != 416 {
             return try await transfer.run(beginningWith: dated)
@@ -158,7 +160,7 @@ struct PiecewiseTransfer {
             var first = piece == 0 ? work.first.withLock { $0.take() } : nil
             var failures = 0
             while let missing = file.pieces?.missing(of: piece), !missing.isEmpty {
-                let failure = try await load(piece, missing, first.take(), work)
+                let failure = try await load(piece, range: missing, given: first.take(), work: work)
                 let hasGrown = file.pieces?.missing(of: piece) != missing
                 if failure == nil, hasGrown { continue }
                 failures = hasGrown ? 1 : failures + 1
@@ -181,7 +183,7 @@ struct PiecewiseTransfer {
     ///
     /// - Returns: The error that interrupted the body; nil if the body or the piece has ended.
     private func load(
-        _ piece: Int, _ range: Range<Int>, _ given: DatedResponse?, _ work: Work
+        _ piece: Int, range: Range<Int>, given: DatedResponse?, work: Work
     ) async throws(Obstacle) -> NetworkError? {
         let dated: DatedResponse
         if let given { dated = given } else { dated = try await answer(range, work) }
@@ -213,7 +215,7 @@ struct PiecewiseTransfer {
         else { throw .changed }
         let dated: DatedResponse
         do throws(NetworkError) {
-            dated = try await loader.ask(request, range, under: validator, isCoded: false, progress)
+            dated = try await loader.ask(request, range: range, under: validator, isCoded: false, progress: progress)
         } catch {
             throw .failed(error)
         }

@@ -131,7 +131,7 @@ extension ImagePipeline {
         of source: any MovingSource, _ request: PreviewRequest, _ render: RenderRequest, name: String
     ) throws -> [UInt8] {
         let encoder = AnimationEncoderBox(request.format)
-        let hasClip = try source.clip(request.clip, render) { image, seconds throws(ImageError) in
+        let hasClip = try source.clip(request.clip, request: render) { image, seconds throws(ImageError) in
             try encoder.add(image, seconds: seconds)
         }
         guard hasClip else {

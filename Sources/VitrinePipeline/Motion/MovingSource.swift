@@ -20,7 +20,7 @@ package protocol MovingSource: ImageSource {
     ///   - request: The size of the frames.
     /// - Returns: Whether there is a clip: not of a still image.
     func clip(
-        _ clip: ClipSpec, _ request: RenderRequest, _ take: (Image, Double) throws(ImageError) -> Void
+        _ clip: ClipSpec, request: RenderRequest, take: (Image, Double) throws(ImageError) -> Void
     ) throws -> Bool
 }
 
@@ -66,7 +66,7 @@ extension ImageFileSource: MovingSource {
     }
 
     package func clip(
-        _ clip: ClipSpec, _ request: RenderRequest, _ take: (Image, Double) throws(ImageError) -> Void
+        _ clip: ClipSpec, request: RenderRequest, take: (Image, Double) throws(ImageError) -> Void
     ) throws -> Bool {
         // Each frame is needed once.
         if let animation = try opened(request, [], budget: FrameBudget(capacity: 0)) {
@@ -74,7 +74,7 @@ extension ImageFileSource: MovingSource {
             return true
         }
         guard let other = otherKind as? any MovingSource else { return false }
-        return try other.clip(clip, request, take)
+        return try other.clip(clip, request: request, take: take)
     }
 }
 
@@ -119,7 +119,7 @@ extension VideoFrameSource: MovingSource {
     package func animation(_ request: RenderRequest, processors: [ImageProcessor]) -> AnimatedImage? { nil }
 
     package func clip(
-        _ clip: ClipSpec, _ request: RenderRequest, _ take: (Image, Double) throws(ImageError) -> Void
+        _ clip: ClipSpec, request: RenderRequest, take: (Image, Double) throws(ImageError) -> Void
     ) throws -> Bool {
         let frames = try self.clip(clip, request)
         for index in 0..<frames.frameCount {

@@ -45,10 +45,12 @@ extension ImagePipeline {
         if task.beginPlaceholder() {
             let render = spec.render(limits: configuration.limits, cancellation: CancellationToken())
             let key = spec.key(for: identity).appending("placeholder")
-            task.settlePlaceholder((try? placeholder(key, source, render)) ?? nil)
+            task.settlePlaceholder((try? placeholder(key, source: source, render: render)) ?? nil)
         }
         let (job, work) = change { scheduler, effects in
-            let id = scheduler.join(task, source, identity, spec, spec.key(for: identity), &effects).id
+            let id = scheduler.join(
+                task, source: source, identity: identity, spec: spec, key: spec.key(for: identity), effects: &effects
+            ).id
             return (id, scheduler.takeOver(id, &effects))
         }
         if task.state.isFinal { leave(task) }
@@ -99,7 +101,7 @@ extension ImagePipeline {
 
     private func found(_ plan: Plan) async -> Made? {
         guard let (made, lifetime) = await find(plan) else { return nil }
-        if let image = made.image, made.origin != .disk { await store(image, plan, lifetime) }
+        if let image = made.image, made.origin != .disk { await store(image, plan: plan, lifetime: lifetime) }
         return made
     }
 

@@ -48,7 +48,7 @@ extension ImagePipeline {
                 for subscriber in subscribers { subscriber.jobDidEnd(.success(made)) }
                 return
             }
-            if made.origin != .disk { await store(image, plan, lifetime) }
+            if made.origin != .disk { await store(image, plan: plan, lifetime: lifetime) }
             return tell(id, .success(made))
         }
     }
@@ -105,7 +105,11 @@ extension ImagePipeline {
     /// An image made from a larger one of the same source.
     private func fromDerived(_ plan: Plan) async -> (image: Image, lifetime: ResultLifetime)? {
         let (known, possible) = derivedSizes.candidates(for: plan.spec, of: plan.identity)
-        if let found = derivedInMemory(plan.spec, plan.identity, known, plan.source, plan.options) { return found }
+        if let found = derivedInMemory(
+            plan.spec, identity: plan.identity, known: known, source: plan.source, options: plan.options)
+        {
+            return found
+        }
         guard plan.options.contains(.readDisk) else { return nil }
         for spec in known + possible {
             let key = spec.key(for: plan.identity)
@@ -120,8 +124,8 @@ extension ImagePipeline {
 
     /// The same without the disk.
     func derivedInMemory(
-        _ spec: ResultSpec, _ identity: CacheKey, _ known: [ResultSpec], _ source: any ImageSource,
-        _ options: CacheLevels
+        _ spec: ResultSpec, identity: CacheKey, known: [ResultSpec], source: any ImageSource,
+        options: CacheLevels
     ) -> (image: Image, lifetime: ResultLifetime)? {
         guard options.contains(.readMemory) else { return nil }
         for other in known {
@@ -136,7 +140,7 @@ extension ImagePipeline {
     // MARK: Storing
 
     /// Keeps an image where its requests, the pipeline and the source say, for as long as its original is fresh.
-    func store(_ image: Image, _ plan: Plan, _ lifetime: ResultLifetime) async {
+    func store(_ image: Image, plan: Plan, lifetime: ResultLifetime) async {
         let now = cache.configuration.clock.now
         guard !lifetime.isOver(at: now) else { return }
         derivedSizes.add(plan.spec, of: plan.identity)

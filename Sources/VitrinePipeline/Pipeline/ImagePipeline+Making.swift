@@ -7,12 +7,12 @@ extension ImagePipeline {
     /// Puts a job that no cache could serve in line for its source.
     func proceed(_ id: Int) {
         guard let (batchID, batch) = change({ $0.wait(id, &$1) }) else { return startPreviews(ofJob: id) }
-        if let remote = batch.source as? any RemoteImageSource { return load(remote, batchID, batch) }
-        batch.slot.enqueue(on: making) { [self] in start(batchID, batch, batch.source) }
+        if let remote = batch.source as? any RemoteImageSource { return load(remote, id: batchID, batch: batch) }
+        batch.slot.enqueue(on: making) { [self] in start(id: batchID, batch: batch, source: batch.source) }
     }
 
     /// Loads a remote source's content, and then puts its batch in line. Requests that come meanwhile join the batch.
-    private func load(_ remote: any RemoteImageSource, _ id: Int, _ batch: RequestScheduler.Batch) {
+    private func load(_ remote: any RemoteImageSource, id: Int, batch: RequestScheduler.Batch) {
         let arriving = change { scheduler, _ in scheduler.beginArriving(batch: id, limit: Self.previewedBytes) }
         for job in arriving?.jobs ?? [] { startPreviews(ofJob: job) }
         let task = Task { [self] in
@@ -25,7 +25,7 @@ extension ImagePipeline {
                 noteMotion(of: loaded.source, batch.identity)
                 if context.isRefresh { await removeResults(of: batch.identity) }
                 guard change({ scheduler, _ in scheduler.setLoaded(loaded, ofBatch: id) }) else { return }
-                batch.slot.enqueue(on: making) { [self] in start(id, batch, loaded.source) }
+                batch.slot.enqueue(on: making) { [self] in start(id: id, batch: batch, source: loaded.source) }
             } catch {
                 if ImagePipelineError(thrown: error, source: "").isGone { await removeResults(of: batch.identity) }
                 fail(id) { ImagePipelineError(thrown: error, source: $0) }
@@ -54,7 +54,7 @@ extension ImagePipeline {
     }
 
     /// Makes a call that has a place.
-    private func start(_ id: Int, _ batch: RequestScheduler.Batch, _ source: any ImageSource) {
+    private func start(id: Int, batch: RequestScheduler.Batch, source: any ImageSource) {
         let onMainActor = source.requiresMainActor
         let priority = state.withLock { $0.scheduler.executionPriority(ofBatch: id) }
         let isMade = callPool.call(id, priority: priority, onMainActor: onMainActor) { [self] in
@@ -104,9 +104,9 @@ extension ImagePipeline {
             let known = derivedSizes.candidates(for: part.spec, of: work.identity).known
             guard !known.isEmpty, let plan = plan(for: part.job),
                 let (image, lifetime) = derivedInMemory(
-                    part.spec, work.identity, known, plan.source, plan.options)
+                    part.spec, identity: work.identity, known: known, source: plan.source, options: plan.options)
             else { return true }
-            conclude(part.job, .success(Made(image: image, origin: .derived)), lifetime)
+            conclude(part.job, result: .success(Made(image: image, origin: .derived)), lifetime: lifetime)
             return false
         }
         return work
@@ -120,11 +120,13 @@ extension ImagePipeline {
         let result = images(requests.count, of: work) { try work.source.images(requests) }
         switch result {
         case .success(let images):
-            return Results(work: work, results: zip(work.parts, images).map { processed($1, $0, work) })
+            return Results(work: work, results: zip(work.parts, images).map { processed($1, part: $0, work: work) })
         case .failure(let error) where requests.count > 1 && error.concernsRequest:
             // One of them cannot be met, which is no reason to fail the others.
             let each = zip(work.parts, requests).map { part, request in
-                images(1, of: work) { [try work.source.image(request)] }.flatMap { processed($0[0], part, work) }
+                images(1, of: work) { [try work.source.image(request)] }.flatMap {
+                    processed($0[0], part: part, work: work)
+                }
             }
             return Results(work: work, results: each)
         case .failure(let error): return Results(work: work, results: requests.map { _ in .failure(error) })
@@ -132,7 +134,7 @@ extension ImagePipeline {
     }
 
     /// Applies the processors of a request to the image of the source.
-    private func processed(_ image: Image, _ part: Work.Part, _ work: Work) -> Result<Image, ImagePipelineError> {
+    private func processed(_ image: Image, part: Work.Part, work: Work) -> Result<Image, ImagePipelineError> {
         guard !part.spec.processors.isEmpty else { return .success(image) }
         do throws(ImageError) {
             return .success(try image.processed(by: part.spec.processors))
@@ -160,7 +162,9 @@ extension ImagePipeline {
     /// Stores and delivers the results, and returns the slot.
     func complete(_ results: Results) {
         for (part, result) in zip(results.work.parts, results.results) {
-            conclude(part.job, result.map { Made(image: $0, origin: .source) }, results.work.loaded?.lifetime ?? .unlimited)
+            conclude(
+                part.job, result: result.map { Made(image: $0, origin: .source) },
+                lifetime: results.work.loaded?.lifetime ?? .unlimited)
         }
         discardUndecodable(results)
         change { $0.end(batch: results.work.batch, &$1) }
@@ -168,14 +172,14 @@ extension ImagePipeline {
     }
 
     /// Stores a result and delivers it, on a thread that may block. The result of a job that has ended is discarded.
-    private func conclude(_ job: Int, _ result: Result<Made, ImagePipelineError>, _ lifetime: ResultLifetime) {
+    private func conclude(_ job: Int, result: Result<Made, ImagePipelineError>, lifetime: ResultLifetime) {
         guard let plan = plan(for: job) else {
             return state.withLock { $0.statistics.discarded += 1 }
         }
         if case .success(let made) = result, let image = made.image {
             let stored = Promise<Void>()
             Task {
-                await self.store(image, plan, lifetime)
+                await self.store(image, plan: plan, lifetime: lifetime)
                 stored.fulfill(())
             }
             stored.wait()

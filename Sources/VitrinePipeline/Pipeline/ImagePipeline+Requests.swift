@@ -75,7 +75,7 @@ extension ImagePipeline {
         if let error = task.request.invalidity(identity) { return task.finish(.failure(error)) }
         task.becomeToldLater()
         makeWantedPlaceholder(of: task, identity)
-        join(task, task.request.source, identity, spec, key)
+        join(task, source: task.request.source, identity: identity, spec: spec, key: key)
         // It may have been cancelled before it had joined.
         if task.state.isFinal { leave(task) }
     }
@@ -88,11 +88,12 @@ extension ImagePipeline {
 
     /// Adds a subscriber to the job for an image, and starts that if it is new.
     func join(
-        _ subscriber: any JobSubscriber, _ source: any ImageSource, _ identity: CacheKey, _ spec: ResultSpec,
-        _ key: CacheKey
+        _ subscriber: any JobSubscriber, source: any ImageSource, identity: CacheKey, spec: ResultSpec,
+        key: CacheKey
     ) {
         let (id, slot, preview) = change { scheduler, effects in
-            let (id, slot) = scheduler.join(subscriber, source, identity, spec, key, &effects)
+            let (id, slot) = scheduler.join(
+                subscriber, source: source, identity: identity, spec: spec, key: key, effects: &effects)
             return (id, slot, subscriber.isProgressive ? scheduler.jobs[id]?.preview : nil)
         }
         if let slot { return beginLookup(id, slot) }
@@ -177,7 +178,7 @@ extension ImagePipeline {
         let subscription = placeholderFlights.join(
             spec.key(for: identity).appending("placeholder"), priority: task.priority
         ) { flight in
-            begin(flight, source, spec)
+            begin(flight, source: source, spec: spec)
         } deliver: { [self] result in
             state.withLock { _ = $0.placeholders.removeValue(forKey: ObjectIdentifier(task)) }
             task.settlePlaceholder((try? result.get()) ?? nil)
@@ -191,7 +192,7 @@ extension ImagePipeline {
     }
 
     private func begin(
-        _ flight: Flight<CacheKey, Image?>, _ source: any ImageSource, _ spec: ResultSpec
+        _ flight: Flight<CacheKey, Image?>, source: any ImageSource, spec: ResultSpec
     ) {
         let id = state.withLock { $0.scheduler.newID() }
         let slot = QueueSlot(flight.priority)
@@ -202,7 +203,7 @@ extension ImagePipeline {
         let render = spec.render(limits: configuration.limits, cancellation: flight.cancellation)
         call(id, slot, on: placing, onMainActor: source.requiresMainActor) { [self] in
             guard !flight.cancellation.isCancelled else { return }
-            flight.finish(Result { try placeholder(flight.key, source, render) })
+            flight.finish(Result { try placeholder(flight.key, source: source, render: render) })
         } onFailure: { error in
             flight.finish(.failure(error("\(type(of: source))")))
         }
@@ -210,7 +211,7 @@ extension ImagePipeline {
 
     /// The placeholder from its cache, or from the source. May block, but for the main actor, where the disk is left
     /// out.
-    func placeholder(_ key: CacheKey, _ source: any ImageSource, _ render: RenderRequest) throws -> Image? {
+    func placeholder(_ key: CacheKey, source: any ImageSource, render: RenderRequest) throws -> Image? {
         guard configuration.cachesPlaceholders else { return try source.placeholder(render) }
         if let image = placeholders[key] { return image }
         let onMainActor = source.requiresMainActor

@@ -26,7 +26,7 @@ struct RequestScheduler {
         let source: CacheKey
 
         /// Requests whose source has other bounds, and those that want a new load, have work of their own.
-        init(_ key: CacheKey, _ identity: CacheKey, _ source: any ImageSource, _ levels: CacheLevels) {
+        init(_ key: CacheKey, identity: CacheKey, source: any ImageSource, levels: CacheLevels) {
             let bounds = (source as? any RemoteImageSource)?.bounds ?? ""
             let isRefresh = levels.isDisjoint(with: .readOnly)
             guard isRefresh || !bounds.isEmpty else {
@@ -113,10 +113,10 @@ struct RequestScheduler {
     /// - Parameter key: The key of the image, by `spec` and `identity`.
     /// - Returns: The job, and its turn if it is new and has to begin.
     mutating func join(
-        _ subscriber: any JobSubscriber, _ source: any ImageSource, _ identity: CacheKey,
-        _ spec: ResultSpec, _ key: CacheKey, _ effects: inout Effects
+        _ subscriber: any JobSubscriber, source: any ImageSource, identity: CacheKey,
+        spec: ResultSpec, key: CacheKey, effects: inout Effects
     ) -> (id: Int, newSlot: QueueSlot?) {
-        let sharing = Sharing(key, identity, source, subscriber.cacheLevels)
+        let sharing = Sharing(key, identity: identity, source: source, levels: subscriber.cacheLevels)
         if let id = joinable[sharing.image] {
             jobs[id]?.subscribers.append(subscriber)
             places[ObjectIdentifier(subscriber)] = id

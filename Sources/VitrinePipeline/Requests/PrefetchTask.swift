@@ -118,7 +118,7 @@ extension ImagePipeline {
             let identity = try await identity(of: request.source)
             if let error = request.invalidity(identity) { throw error }
             let spec = request.spec
-            join(subscriber, request.source, identity, spec, spec.key(for: identity))
+            join(subscriber, source: request.source, identity: identity, spec: spec, key: spec.key(for: identity))
             let made = try await subscriber.made.cancellableValue().get()
             prefetch.update { progress in
                 if made.origin == .disk { progress.skipped += 1 } else { progress.made += 1 }

@@ -12,7 +12,7 @@ struct EXRChunks {
     private let header: EXRHeader
     private let offsets: [Int]
 
-    init(_ source: ByteSource, _ header: EXRHeader, _ limits: ImageLimits) throws(ImageError) {
+    init(_ source: ByteSource, header: EXRHeader, limits: ImageLimits) throws(ImageError) {
         self.source = source
         self.header = header
         let bytes = header.bytesPerRow.multipliedReportingOverflow(by: min(header.rowsOfBand, header.size.height))

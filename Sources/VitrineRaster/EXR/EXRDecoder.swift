@@ -28,16 +28,16 @@ package struct EXRDecoder: ImageDecoding, HeaderReading {
         try request.limits.check(storedSize: header.shown.size, input: source.name)
         guard header.refusal == nil, let colors = header.colors else {
             let reason = header.refusal ?? "it has no channels of colour"
-            return try preview(header, source, request, reason)
+            return try preview(header, source: source, request: request, reason: reason)
         }
         try request.limits.check(storedSize: header.size, input: source.name)
-        let chunks = try EXRChunks(source, header, request.limits)
+        let chunks = try EXRChunks(source, header: header, limits: request.limits)
         let channels = colors.count
         var rows = try RowCollector(
             source, request, size: header.shown.size, channels: channels, hasAlpha: channels & 1 == 0)
         var isPartial = false
         do throws(ImageError) {
-            try Self.read(chunks, header, colors, into: &rows)
+            try Self.read(chunks, header: header, colors: colors, into: &rows)
         } catch {
             guard rows.excuses(error, request) else { throw error }
             isPartial = true
@@ -47,7 +47,7 @@ package struct EXRDecoder: ImageDecoding, HeaderReading {
 
     /// Reads the rows of the display window. Pixels outside of the data window are zero.
     private static func read(
-        _ chunks: EXRChunks, _ header: EXRHeader, _ colors: [Int], into rows: inout RowCollector
+        _ chunks: EXRChunks, header: EXRHeader, colors: [Int], into rows: inout RowCollector
     ) throws(ImageError) {
         let shown = header.shown
         let columns = max(0, shown.x)..<min(header.size.width, shown.x + shown.size.width)
@@ -64,7 +64,7 @@ package struct EXRDecoder: ImageDecoding, HeaderReading {
             let bytes = try chunks.band(index)
             for y in 0..<chunks.rows(index) where index * header.rowsOfBand + y >= first && !rows.isComplete {
                 if columns.count < shown.size.width { rows.row.update(repeating: 0, count: rows.bytesPerRow) }
-                let pixels = EXRPixels(bytes, row: y, header, colors)
+                let pixels = EXRPixels(bytes, row: y, header: header, colors: colors)
                 pixels.convert(
                     columns, tones, into: rows.row + (columns.lowerBound - shown.x) * colors.count)
                 try rows.advance()
@@ -74,7 +74,7 @@ package struct EXRDecoder: ImageDecoding, HeaderReading {
     }
 
     private func preview(
-        _ header: EXRHeader, _ source: ByteSource, _ request: DecodeRequest, _ reason: String
+        _ header: EXRHeader, source: ByteSource, request: DecodeRequest, reason: String
     ) throws(ImageError) -> DecodedImage {
         let target = request.target ?? header.shown.size
         guard let (size, range) = header.preview, size.width * 2 >= target.width, size.height * 2 >= target.height
@@ -98,7 +98,7 @@ private struct EXRPixels {
     private let kinds: [EXRHeader.Channel.Kind]
     private let width: Int
 
-    init(_ bytes: [UInt8], row: Int, _ header: EXRHeader, _ colors: [Int]) {
+    init(_ bytes: [UInt8], row: Int, header: EXRHeader, colors: [Int]) {
         self.bytes = bytes
         width = header.size.width
         offsets = colors.map { color in
@@ -108,7 +108,7 @@ private struct EXRPixels {
     }
 
     @inline(__always)
-    private func light(_ base: UnsafeRawPointer, _ kind: EXRHeader.Channel.Kind, _ x: Int) -> Float {
+    private func light(_ base: UnsafeRawPointer, kind: EXRHeader.Channel.Kind, x: Int) -> Float {
         switch kind {
         case .half: ToneMap.light(UInt16(littleEndian: (base + 2 &* x).loadUnaligned(as: UInt16.self)))
         case .float: Float(bitPattern: UInt32(littleEndian: (base + 4 &* x).loadUnaligned(as: UInt32.self)))
@@ -123,7 +123,7 @@ private struct EXRPixels {
         bytes.withUnsafeBytes { buffer in
             guard let base = buffer.baseAddress else { return }
             @inline(__always) func value(_ channel: Int, _ x: Int) -> Float {
-                light(base + offsets[channel], kinds[channel], x)
+                light(base + offsets[channel], kind: kinds[channel], x: x)
             }
             var p = target
             for x in columns {
@@ -137,7 +137,7 @@ private struct EXRPixels {
                 if colors == 1 {
                     p[0] = tones.level(value(0, x) * scale)
                 } else {
-                    tones.write(value(0, x) * scale, value(1, x) * scale, value(2, x) * scale, to: p)
+                    tones.write(red: value(0, x) * scale, green: value(1, x) * scale, blue: value(2, x) * scale, to: p)
                 }
                 p += channels
             }

@@ -143,7 +143,7 @@ private enum EXRHuffman {
         let (first, last, bitCount) = (number(0), number(4), number(12))
         guard first < symbols, last < symbols, first <= last else { return nil }
         var bits = Bits(bytes, from: 20)
-        guard let lengths = lengths(&bits, first, last) else { return nil }
+        guard let lengths = lengths(&bits, first: first, last: last) else { return nil }
         bits.align()
         guard bitCount <= bits.remaining else { return nil }
         bits.limit(bitCount)
@@ -206,7 +206,7 @@ private enum EXRHuffman {
     }
 
     /// Lengths of six bits each for the symbols from `first` to `last`; some stand for runs of zero.
-    private static func lengths(_ bits: inout Bits, _ first: Int, _ last: Int) -> [UInt8]? {
+    private static func lengths(_ bits: inout Bits, first: Int, last: Int) -> [UInt8]? {
         var lengths: [UInt8] = []
         let count = last - first + 1
         while lengths.count < count {

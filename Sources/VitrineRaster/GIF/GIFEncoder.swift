@@ -96,12 +96,14 @@ private enum GIFQuantizer {
         let transparentIndex = hasTransparency ? palette.count : nil
         var indices = [UInt8](repeating: 0, count: colors.count)
         if isDithered {
-            dither(colors, area.width, &map, transparentIndex ?? 0, &indices)
+            dither(colors, width: area.width, map: &map, transparentIndex: transparentIndex ?? 0, indices: &indices)
         } else {
             for i in colors.indices {
                 indices[i] = colors[i] == transparent
                     ? UInt8(truncatingIfNeeded: transparentIndex ?? 0)
-                    : map.index(Int(colors[i] & 0xFF), Int(colors[i] >> 8 & 0xFF), Int(colors[i] >> 16 & 0xFF))
+                    : map.index(
+                        red: Int(colors[i] & 0xFF), green: Int(colors[i] >> 8 & 0xFF), blue: Int(colors[i] >> 16 & 0xFF)
+                    )
             }
         }
         return IndexedPixels(
@@ -157,7 +159,7 @@ private enum GIFQuantizer {
     }
 
     private static func dither(
-        _ colors: [UInt32], _ width: Int, _ map: inout NearestColor, _ transparentIndex: Int, _ indices: inout [UInt8]
+        _ colors: [UInt32], width: Int, map: inout NearestColor, transparentIndex: Int, indices: inout [UInt8]
     ) {
         // Errors in sixteenths for this row and the next, with a pixel to spare on both sides.
         var current = [SIMD4<Int32>](repeating: SIMD4(repeating: 0), count: width + 2)
@@ -177,7 +179,7 @@ private enum GIFQuantizer {
                     Int32(truncatingIfNeeded: color >> 16 & 0xFF), 0)
                 let wanted = (stored &+ ((current[x &+ 1] &+ 8) &>> 4)).clamped(
                     lowerBound: SIMD4(repeating: 0), upperBound: SIMD4(repeating: 255))
-                let index = map.index(Int(wanted[0]), Int(wanted[1]), Int(wanted[2]))
+                let index = map.index(red: Int(wanted[0]), green: Int(wanted[1]), blue: Int(wanted[2]))
                 indices[y &* width &+ x] = index
                 let error = wanted &- map.color(index)
                 current[x &+ 1 &+ step] = current[x &+ 1 &+ step] &+ error &* 7

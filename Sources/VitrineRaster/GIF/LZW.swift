@@ -29,7 +29,9 @@ struct LZWDecoder {
                 return (.exhausted, 0)
             }
             for code in 0..<(1 << minimumCodeSize) { entries[code] = Entry(head: UInt64(code & 255)) }
-            return expand(input, data.count, minimumCodeSize, out, output.count, entries)
+            return expand(
+                input, inputCount: data.count, minimum: minimumCodeSize, out: out, capacity: output.count,
+                entries: entries)
         }
     }
 
@@ -43,8 +45,8 @@ struct LZWDecoder {
     }
 
     private static func expand(
-        _ input: UnsafePointer<UInt8>, _ inputCount: Int, _ minimum: Int,
-        _ out: UnsafeMutablePointer<UInt8>, _ capacity: Int, _ entries: UnsafeMutablePointer<Entry>
+        _ input: UnsafePointer<UInt8>, inputCount: Int, minimum: Int,
+        out: UnsafeMutablePointer<UInt8>, capacity: Int, entries: UnsafeMutablePointer<Entry>
     ) -> (end: End, written: Int) {
         let clear = 1 << minimum
         var (bits, available, at) = (UInt64(0), 0, 0)
@@ -54,7 +56,9 @@ struct LZWDecoder {
         var previous = Entry(head: 0, length: 0)
         while written < capacity {
             if available < size {
-                guard refill(input, inputCount, &at, &bits, &available, size) else { return (.exhausted, written) }
+                guard refill(input, count: inputCount, at: &at, bits: &bits, available: &available, size: size) else {
+                    return (.exhausted, written)
+                }
             }
             let code = Int(truncatingIfNeeded: bits & ((1 &<< UInt64(size)) &- 1))
             bits &>>= UInt64(size)
@@ -82,7 +86,7 @@ struct LZWDecoder {
                 guard code < next else { return (.invalid, written) }
                 entry = entries[code]
             }
-            copy(entry, to: written, out, capacity)
+            copy(entry, to: written, out: out, capacity: capacity)
             previous = entry
             previous.place = UInt32(truncatingIfNeeded: written)
             written = min(written &+ Int(entry.length), capacity)
@@ -92,7 +96,7 @@ struct LZWDecoder {
 
     /// Writes a string, as far as there is room, and up to seven indices behind it where there is.
     @inline(__always)
-    private static func copy(_ entry: Entry, to target: Int, _ out: UnsafeMutablePointer<UInt8>, _ capacity: Int) {
+    private static func copy(_ entry: Entry, to target: Int, out: UnsafeMutablePointer<UInt8>, capacity: Int) {
         let to = UnsafeMutableRawPointer(out) + target
         let length = Int(entry.length)
         guard target &+ length &+ 8 <= capacity else {
@@ -115,8 +119,8 @@ struct LZWDecoder {
 
     @inline(__always)
     private static func refill(
-        _ input: UnsafePointer<UInt8>, _ count: Int, _ at: inout Int, _ bits: inout UInt64, _ available: inout Int,
-        _ size: Int
+        _ input: UnsafePointer<UInt8>, count: Int, at: inout Int, bits: inout UInt64, available: inout Int,
+        size: Int
     ) -> Bool {
         if at <= count &- 8 {
             // Eight bytes at once; those that do not fit whole are read again next time, to the same bits.

@@ -22,7 +22,9 @@ package enum JP2HeaderReader: HeaderReading {
         header.info.bitDepth = depth == 255 ? 8 : (depth & 0x7F) + 1
         header.info.hasAlpha = boxes["cdef"].map { hasAlpha(reader, $0.payload) } ?? false
         if header.info.hasAlpha { header.info.colorModel = model(channels - 1) }
-        for box in boxes where box.type == "colr" { takeColor(reader, box.payload, limits, &header) }
+        for box in boxes where box.type == "colr" {
+            takeColor(reader, payload: box.payload, limits: limits, header: &header)
+        }
         if boxes["pclr"] != nil { header.info.colorModel = .palette }
         return header
     }
@@ -44,7 +46,7 @@ package enum JP2HeaderReader: HeaderReading {
     }
 
     private static func takeColor(
-        _ reader: ByteReader, _ payload: Range<Int>, _ limits: ImageLimits, _ header: inout ImageHeader
+        _ reader: ByteReader, payload: Range<Int>, limits: ImageLimits, header: inout ImageHeader
     ) {
         guard payload.count > 3, let method = try? reader.u8(at: payload.lowerBound) else { return }
         if method == 2 {

@@ -30,7 +30,7 @@ package enum WebPHeaderReader: HeaderReading {
             let length = try reader.u32(at: offset &+ 4, bigEndian: false)
             let payload = Range(from: offset &+ 8, to: offset &+ 8 &+ length)
             do {
-                try take(reader, type, payload, &contents)
+                try take(reader, type: type, payload: payload, contents: &contents)
             } catch {
                 guard contents.canvas != nil || contents.bitstream != nil else { throw error }
                 break
@@ -39,11 +39,11 @@ package enum WebPHeaderReader: HeaderReading {
             if contents.canvas == nil && contents.bitstream != nil { break }
             offset = payload.upperBound &+ (length & 1)
         }
-        return try header(reader, contents, limits)
+        return try header(reader, contents: contents, limits: limits)
     }
 
     private static func header(
-        _ reader: ByteReader, _ contents: Contents, _ limits: ImageLimits
+        _ reader: ByteReader, contents: Contents, limits: ImageLimits
     ) throws(ImageError) -> ImageHeader {
         guard let size = contents.canvas ?? contents.bitstream else { throw .truncated(input: reader.name) }
         var header = ImageHeader(info: ImageInfo(format: .webp, storedSize: size))
@@ -63,7 +63,7 @@ package enum WebPHeaderReader: HeaderReading {
     }
 
     private static func take(
-        _ reader: ByteReader, _ type: FourCC, _ payload: Range<Int>, _ contents: inout Contents
+        _ reader: ByteReader, type: FourCC, payload: Range<Int>, contents: inout Contents
     ) throws(ImageError) {
         let at = payload.lowerBound
         switch type {
@@ -71,7 +71,7 @@ package enum WebPHeaderReader: HeaderReading {
             contents.hasAlpha = try reader.u8(at: at) & 0x10 != 0
             contents.canvas = PixelSize(
                 width: try reader.u24LittleEndian(at: at + 4) + 1, height: try reader.u24LittleEndian(at: at + 7) + 1)
-        case "VP8 ", "VP8L": try takeBitstream(reader, type, at, &contents)
+        case "VP8 ", "VP8L": try takeBitstream(reader, type: type, at: at, contents: &contents)
         case "ANIM": contents.plays = try reader.u16(at: at + 4, bigEndian: false)
         case "ANMF":
             let seconds = Double(try reader.u24LittleEndian(at: at + 12)) / 1000
@@ -93,7 +93,7 @@ package enum WebPHeaderReader: HeaderReading {
     }
 
     private static func takeBitstream(
-        _ reader: ByteReader, _ type: FourCC, _ at: Int, _ contents: inout Contents
+        _ reader: ByteReader, type: FourCC, at: Int, contents: inout Contents
     ) throws(ImageError) {
         guard contents.bitstream == nil else { return }
         if type == "VP8L" {

@@ -30,19 +30,19 @@ package struct PSDDecoder: ImageDecoding {
             reason = "multichannel images have no decoder here"
         } else {
             switch try reader.u16(at: psd.imageOffset) {
-            case 0, 1: return try PSDMergedImage(source, psd, request).decode()
+            case 0, 1: return try PSDMergedImage(source, psd: psd, request: request).decode()
             default: reason = "a merged image of this compression has no decoder here"
             }
         }
         for preview in psd.previews {
-            if let image = try? decode(preview, source, request) { return image }
+            if let image = try? decode(preview, source: source, request: request) { return image }
             if request.cancellation.isCancelled { throw .cancelled(input: source.name) }
         }
         throw .unsupported(input: source.name, reason: reason)
     }
 
     private func decode(
-        _ preview: PSDHeader.Preview, _ source: ByteSource, _ request: DecodeRequest
+        _ preview: PSDHeader.Preview, source: ByteSource, request: DecodeRequest
     ) throws(ImageError) -> DecodedImage {
         let target = request.target ?? request.info.storedSize
         guard preview.size.width * 2 >= target.width, preview.size.height * 2 >= target.height else {
@@ -99,7 +99,7 @@ private struct PSDMergedImage {
     let planes: Int
     let hasAlpha: Bool
 
-    init(_ source: ByteSource, _ psd: PSDHeader, _ request: DecodeRequest) throws(ImageError) {
+    init(_ source: ByteSource, psd: PSDHeader, request: DecodeRequest) throws(ImageError) {
         (self.source, self.psd, self.request) = (source, psd, request)
         rowBytes = (psd.size.width * psd.depth + 7) / 8
         isPacked = try ByteReader(source).u16(at: psd.imageOffset) == 1
@@ -125,11 +125,11 @@ private struct PSDMergedImage {
             var lines = try openPlanes()
             let tones = ToneMap()
             for y in 0..<height {
-                for i in lines.indices { try lines[i].read(y, psd.isLarge, source.name) }
+                for i in lines.indices { try lines[i].read(y: y, isLarge: psd.isLarge, name: source.name) }
                 switch psd.depth {
                 case 1: expandBits(lines[0].row.bytes, into: rows.row)
                 case 8 where isIndexed:
-                    map(lines[0].row.bytes, palette, transparent, into: rows.row)
+                    map(lines[0].row.bytes, palette: palette, transparent: transparent, into: rows.row)
                 case 8:
                     interleave(lines, into: rows.row)
                 case 16:
@@ -176,7 +176,7 @@ private struct PSDMergedImage {
             guard table.count == height * width else { throw .truncated(input: source.name) }
             result.append(
                 PSDPlane(stream: ByteStream(source, from: offset), rowBytes: rowBytes, lengths: table))
-            for y in 0..<height { offset += PSDPlane.length(table, y, psd.isLarge) }
+            for y in 0..<height { offset += PSDPlane.length(table, y: y, isLarge: psd.isLarge) }
         }
         return result
     }
@@ -187,7 +187,7 @@ private struct PSDMergedImage {
     }
 
     private func map(
-        _ from: UnsafeMutablePointer<UInt8>, _ palette: [UInt8], _ transparent: Int?,
+        _ from: UnsafeMutablePointer<UInt8>, palette: [UInt8], transparent: Int?,
         into target: UnsafeMutablePointer<UInt8>
     ) {
         var to = target
@@ -250,7 +250,9 @@ private struct PSDMergedImage {
         }
         let isColor = isLight && psd.colors == 3
         if isColor {
-            for x in 0..<psd.size.width { tones.write(value(0, x), value(1, x), value(2, x), to: to + x &* channels) }
+            for x in 0..<psd.size.width {
+                tones.write(red: value(0, x), green: value(1, x), blue: value(2, x), to: to + x &* channels)
+            }
         }
         for c in (isColor ? 3 : 0)..<channels {
             let isAlpha = hasAlpha && c == channels - 1
@@ -283,7 +285,7 @@ private struct PSDPlane {
         packed = lengths == nil ? nil : RowBuffer(rowBytes * 2 + 1_024)
     }
 
-    static func length(_ table: [UInt8], _ y: Int, _ isLarge: Bool) -> Int {
+    static func length(_ table: [UInt8], y: Int, isLarge: Bool) -> Int {
         if isLarge {
             return Int(table[4 * y]) << 24 | Int(table[4 * y + 1]) << 16 | Int(table[4 * y + 2]) << 8
                 | Int(table[4 * y + 3])
@@ -291,9 +293,9 @@ private struct PSDPlane {
         return Int(table[2 * y]) << 8 | Int(table[2 * y + 1])
     }
 
-    mutating func read(_ y: Int, _ isLarge: Bool, _ name: String) throws(ImageError) {
+    mutating func read(y: Int, isLarge: Bool, name: String) throws(ImageError) {
         guard let lengths, let packed else { return try stream.take(row.count, into: row.bytes) }
-        let length = PSDPlane.length(lengths, y, isLarge)
+        let length = PSDPlane.length(lengths, y: y, isLarge: isLarge)
         // Codings that are twice as long as their row are nobody's.
         guard length <= packed.count else { throw .corrupt(input: name, reason: "a row of \(length) bytes") }
         try stream.take(length, into: packed.bytes)

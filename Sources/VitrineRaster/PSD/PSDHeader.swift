@@ -103,12 +103,12 @@ struct PSDHeader {
             guard let length = try? reader.u32(at: start), length <= range.upperBound - start - 4 else { return }
             let data = (start + 4)..<(start + 4 + length)
             guard data.upperBound <= reader.count else { return }
-            take(identifier, data, reader)
+            take(identifier, data: data, reader: reader)
             at = data.upperBound + length & 1
         }
     }
 
-    private mutating func take(_ identifier: Int, _ data: Range<Int>, _ reader: ByteReader) {
+    private mutating func take(_ identifier: Int, data: Range<Int>, reader: ByteReader) {
         let at = data.lowerBound
         switch identifier {
         case 1033, 1036:

@@ -197,22 +197,28 @@ private struct BC7Mode {
     let colorBits: Int, alphaBits: Int, lowBits: LowBits
     let indexBits: Int, secondIndexBits: Int
 
-    init(
-        _ subsets: Int, _ partition: Int, _ rotation: Int, _ selector: Int, _ color: Int, _ alpha: Int,
-        _ lowBits: LowBits, _ index: Int, _ second: Int
-    ) {
-        (self.subsets, partitionBits, rotationBits, selectorBits) = (subsets, partition, rotation, selector)
-        (colorBits, alphaBits, self.lowBits) = (color, alpha, lowBits)
-        (indexBits, secondIndexBits) = (index, second)
+    /// A row of the table, by its columns.
+    private typealias Row = (
+        subsets: Int, partition: Int, rotation: Int, selector: Int, color: Int, alpha: Int, lowBits: LowBits,
+        index: Int, secondIndex: Int
+    )
+
+    private init(_ row: Row) {
+        (subsets, partitionBits, rotationBits, selectorBits) = (row.subsets, row.partition, row.rotation, row.selector)
+        (colorBits, alphaBits, lowBits) = (row.color, row.alpha, row.lowBits)
+        (indexBits, secondIndexBits) = (row.index, row.secondIndex)
     }
 
     /// Table 110 of the specification.
-    static let all = [
-        BC7Mode(3, 4, 0, 0, 4, 0, .each, 3, 0), BC7Mode(2, 6, 0, 0, 6, 0, .bySubset, 3, 0),
-        BC7Mode(3, 6, 0, 0, 5, 0, .none, 2, 0), BC7Mode(2, 6, 0, 0, 7, 0, .each, 2, 0),
-        BC7Mode(1, 0, 2, 1, 5, 6, .none, 2, 3), BC7Mode(1, 0, 2, 0, 7, 8, .none, 2, 2),
-        BC7Mode(1, 0, 0, 0, 7, 7, .each, 4, 0), BC7Mode(2, 6, 0, 0, 5, 5, .each, 2, 0),
-    ]
+    static let all: [BC7Mode] = {
+        let rows: [Row] = [
+            (3, 4, 0, 0, 4, 0, .each, 3, 0), (2, 6, 0, 0, 6, 0, .bySubset, 3, 0),
+            (3, 6, 0, 0, 5, 0, .none, 2, 0), (2, 6, 0, 0, 7, 0, .each, 2, 0),
+            (1, 0, 2, 1, 5, 6, .none, 2, 3), (1, 0, 2, 0, 7, 8, .none, 2, 2),
+            (1, 0, 0, 0, 7, 7, .each, 4, 0), (2, 6, 0, 0, 5, 5, .each, 2, 0),
+        ]
+        return rows.map { BC7Mode($0) }
+    }()
 
     /// Two endpoints of each subset, as bytes. Without alpha, it is 255.
     func endpoints(_ bits: inout BPTCBits) -> [SIMD4<Int32>] {
@@ -260,7 +266,7 @@ private struct BC6HMode {
     ///   - layout: Fields as the specification names them: `r`, `g` or `b`, then `w`, `x`, `y` or `z` for the endpoint,
     ///     then one bit, or the last and the first one.
     private init(
-        subsets: Int, _ bits: Int, _ deltas: SIMD4<Int32>, isTransformed: Bool = true, _ layout: String
+        subsets: Int, bits: Int, deltas: SIMD4<Int32>, isTransformed: Bool = true, _ layout: String
     ) {
         (self.subsets, self.bits, deltaBits, self.isTransformed) = (subsets, bits, deltas, isTransformed)
         runs = layout.split(separator: " ").map { field in
@@ -278,45 +284,48 @@ private struct BC6HMode {
         var all = [BC6HMode?](repeating: nil, count: 32)
         let three = " rz4:0 bz3"
         all[0x00] = BC6HMode(
-            subsets: 2, 10, SIMD4(5, 5, 5, 0),
+            subsets: 2, bits: 10, deltas: SIMD4(5, 5, 5, 0),
             "gy4 by4 bz4 rw9:0 gw9:0 bw9:0 rx4:0 gz4 gy3:0 gx4:0 bz0 gz3:0 bx4:0 bz1 by3:0 ry4:0 bz2" + three)
         all[0x01] = BC6HMode(
-            subsets: 2, 7, SIMD4(6, 6, 6, 0),
+            subsets: 2, bits: 7, deltas: SIMD4(6, 6, 6, 0),
             "gy5 gz4 gz5 rw6:0 bz0 bz1 by4 gw6:0 by5 bz2 gy4 bw6:0 bz3 bz5 bz4 rx5:0 gy3:0 gx5:0 gz3:0 bx5:0 by3:0 "
                 + "ry5:0 rz5:0")
         all[0x02] = BC6HMode(
-            subsets: 2, 11, SIMD4(5, 4, 4, 0),
+            subsets: 2, bits: 11, deltas: SIMD4(5, 4, 4, 0),
             "rw9:0 gw9:0 bw9:0 rx4:0 rw10 gy3:0 gx3:0 gw10 bz0 gz3:0 bx3:0 bw10 bz1 by3:0 ry4:0 bz2" + three)
         all[0x06] = BC6HMode(
-            subsets: 2, 11, SIMD4(4, 5, 4, 0),
+            subsets: 2, bits: 11, deltas: SIMD4(4, 5, 4, 0),
             "rw9:0 gw9:0 bw9:0 rx3:0 rw10 gz4 gy3:0 gx4:0 gw10 gz3:0 bx3:0 bw10 bz1 by3:0 ry3:0 bz0 bz2 rz3:0 gy4 bz3")
         all[0x0A] = BC6HMode(
-            subsets: 2, 11, SIMD4(4, 4, 5, 0),
+            subsets: 2, bits: 11, deltas: SIMD4(4, 4, 5, 0),
             "rw9:0 gw9:0 bw9:0 rx3:0 rw10 by4 gy3:0 gx3:0 gw10 bz0 gz3:0 bx4:0 bw10 by3:0 ry3:0 bz1 bz2 rz3:0 bz4 bz3")
         all[0x0E] = BC6HMode(
-            subsets: 2, 9, SIMD4(5, 5, 5, 0),
+            subsets: 2, bits: 9, deltas: SIMD4(5, 5, 5, 0),
             "rw8:0 by4 gw8:0 gy4 bw8:0 bz4 rx4:0 gz4 gy3:0 gx4:0 bz0 gz3:0 bx4:0 bz1 by3:0 ry4:0 bz2" + three)
         all[0x12] = BC6HMode(
-            subsets: 2, 8, SIMD4(6, 5, 5, 0),
+            subsets: 2, bits: 8, deltas: SIMD4(6, 5, 5, 0),
             "rw7:0 gz4 by4 gw7:0 bz2 gy4 bw7:0 bz3 bz4 rx5:0 gy3:0 gx4:0 bz0 gz3:0 bx4:0 bz1 by3:0 ry5:0 rz5:0")
         all[0x16] = BC6HMode(
-            subsets: 2, 8, SIMD4(5, 6, 5, 0),
+            subsets: 2, bits: 8, deltas: SIMD4(5, 6, 5, 0),
             "rw7:0 bz0 by4 gw7:0 gy5 gy4 bw7:0 gz5 bz4 rx4:0 gz4 gy3:0 gx5:0 gz3:0 bx4:0 bz1 by3:0 ry4:0 bz2" + three)
         all[0x1A] = BC6HMode(
-            subsets: 2, 8, SIMD4(5, 5, 6, 0),
+            subsets: 2, bits: 8, deltas: SIMD4(5, 5, 6, 0),
             "rw7:0 bz1 by4 gw7:0 by5 gy4 bw7:0 bz5 bz4 rx4:0 gz4 gy3:0 gx4:0 bz0 gz3:0 bx5:0 by3:0 ry4:0 bz2" + three)
         all[0x1E] = BC6HMode(
-            subsets: 2, 6, SIMD4(6, 6, 6, 0), isTransformed: false,
+            subsets: 2, bits: 6, deltas: SIMD4(6, 6, 6, 0), isTransformed: false,
             "rw5:0 gz4 bz0 bz1 by4 gw5:0 gy5 by5 bz2 gy4 bw5:0 gz5 bz3 bz5 bz4 rx5:0 gy3:0 gx5:0 gz3:0 bx5:0 by3:0 "
                 + "ry5:0 rz5:0")
         all[0x03] = BC6HMode(
-            subsets: 1, 10, SIMD4(10, 10, 10, 0), isTransformed: false, "rw9:0 gw9:0 bw9:0 rx9:0 gx9:0 bx9:0")
+            subsets: 1, bits: 10, deltas: SIMD4(10, 10, 10, 0), isTransformed: false,
+            "rw9:0 gw9:0 bw9:0 rx9:0 gx9:0 bx9:0")
         all[0x07] = BC6HMode(
-            subsets: 1, 11, SIMD4(9, 9, 9, 0), "rw9:0 gw9:0 bw9:0 rx8:0 rw10 gx8:0 gw10 bx8:0 bw10")
+            subsets: 1, bits: 11, deltas: SIMD4(9, 9, 9, 0), "rw9:0 gw9:0 bw9:0 rx8:0 rw10 gx8:0 gw10 bx8:0 bw10")
         all[0x0B] = BC6HMode(
-            subsets: 1, 12, SIMD4(8, 8, 8, 0), "rw9:0 gw9:0 bw9:0 rx7:0 rw10:11 gx7:0 gw10:11 bx7:0 bw10:11")
+            subsets: 1, bits: 12, deltas: SIMD4(8, 8, 8, 0),
+            "rw9:0 gw9:0 bw9:0 rx7:0 rw10:11 gx7:0 gw10:11 bx7:0 bw10:11")
         all[0x0F] = BC6HMode(
-            subsets: 1, 16, SIMD4(4, 4, 4, 0), "rw9:0 gw9:0 bw9:0 rx3:0 rw10:15 gx3:0 gw10:15 bx3:0 bw10:15")
+            subsets: 1, bits: 16, deltas: SIMD4(4, 4, 4, 0),
+            "rw9:0 gw9:0 bw9:0 rx3:0 rw10:15 gx3:0 gw10:15 bx3:0 bw10:15")
         return all
     }()
 

@@ -37,7 +37,9 @@ package struct DDSDecoder: ImageDecoding, HeaderReading {
             do throws(ImageError) {
                 while !rows.isComplete {
                     try stream.take(stored.count, into: stored.bytes)
-                    Self.convert(stored.bytes, fields, bytesPerPixel, header.channels, into: rows.row, width)
+                    Self.convert(
+                        stored.bytes, fields: fields, bytesPerPixel: bytesPerPixel, channels: header.channels,
+                        into: rows.row, width: width)
                     try rows.advance()
                 }
             } catch {
@@ -46,7 +48,7 @@ package struct DDSDecoder: ImageDecoding, HeaderReading {
             }
             return try rows.finish(isPartial: isPartial)
         case .light(let isSigned):
-            return try light(source, header, isSigned: isSigned, request)
+            return try light(source, header: header, isSigned: isSigned, request: request)
         case .blocks(let kind):
             let across = (width + 3) / 4
             try request.require(across * ((height + 3) / 4) * kind.bytes, of: source, at: header.offset)
@@ -78,7 +80,7 @@ package struct DDSDecoder: ImageDecoding, HeaderReading {
 
     /// Blocks of linear light.
     private func light(
-        _ source: ByteSource, _ header: DDSHeader, isSigned: Bool, _ request: DecodeRequest
+        _ source: ByteSource, header: DDSHeader, isSigned: Bool, request: DecodeRequest
     ) throws(ImageError) -> DecodedImage {
         let (width, height) = (header.size.width, header.size.height)
         let (across, down) = ((width + 3) / 4, (height + 3) / 4)
@@ -105,7 +107,7 @@ package struct DDSDecoder: ImageDecoding, HeaderReading {
                     for x in 0..<width {
                         let light = samples + y * pitch + 3 * x
                         tones.write(
-                            ToneMap.light(light[0]), ToneMap.light(light[1]), ToneMap.light(light[2]),
+                            red: ToneMap.light(light[0]), green: ToneMap.light(light[1]), blue: ToneMap.light(light[2]),
                             to: rows.row + 3 * x)
                     }
                     try rows.advance()
@@ -119,8 +121,8 @@ package struct DDSDecoder: ImageDecoding, HeaderReading {
     }
 
     private static func convert(
-        _ stored: UnsafeMutablePointer<UInt8>, _ fields: [MaskedField], _ bytesPerPixel: Int, _ channels: Int,
-        into target: UnsafeMutablePointer<UInt8>, _ width: Int
+        _ stored: UnsafeMutablePointer<UInt8>, fields: [MaskedField], bytesPerPixel: Int, channels: Int,
+        into target: UnsafeMutablePointer<UInt8>, width: Int
     ) {
         var (from, to) = (stored, target)
         for _ in 0..<width {

@@ -38,7 +38,7 @@ package struct ICNSDecoder: ImageDecoding, HeaderReading {
         var refusal = ImageError.unsupported(input: source.name, reason: "no entry of the icon has a decoder here")
         for entry in candidates {
             do {
-                return try decode(entry, source, request)
+                return try decode(entry, source: source, request: request)
             } catch .unsupported(let input, let reason) {
                 refusal = .unsupported(input: input, reason: reason)
             }
@@ -47,7 +47,7 @@ package struct ICNSDecoder: ImageDecoding, HeaderReading {
     }
 
     private func decode(
-        _ entry: ICNSEntry, _ source: ByteSource, _ request: DecodeRequest
+        _ entry: ICNSEntry, source: ByteSource, request: DecodeRequest
     ) throws(ImageError) -> DecodedImage {
         guard entry.range.count <= request.limits.maximumInputBytes else {
             throw .limitExceeded(
@@ -55,7 +55,7 @@ package struct ICNSDecoder: ImageDecoding, HeaderReading {
                 allowed: request.limits.maximumInputBytes)
         }
         let bytes = try source.bytes(at: entry.range.lowerBound, count: entry.range.count)
-        guard entry.coding == .file else { return try bitmap(entry, bytes, source, request) }
+        guard entry.coding == .file else { return try bitmap(entry, bytes: bytes, source: source, request: request) }
         let inner = ByteSource(bytes: bytes, name: source.name)
         let info = try pictures.header(ofPictureIn: ByteReader(inner), request.limits).info
         guard info.format == .png || info.format == .jp2 else {
@@ -69,7 +69,7 @@ package struct ICNSDecoder: ImageDecoding, HeaderReading {
 
     /// An entry of planes, each run-length coded by itself.
     private func bitmap(
-        _ entry: ICNSEntry, _ bytes: [UInt8], _ source: ByteSource, _ request: DecodeRequest
+        _ entry: ICNSEntry, bytes: [UInt8], source: ByteSource, request: DecodeRequest
     ) throws(ImageError) -> DecodedImage {
         let (width, height) = (entry.size.width, entry.size.height)
         let count = width * height
@@ -157,7 +157,7 @@ struct ICNSEntry {
             guard length >= 8, length <= end - at else { break }
             let range = (at + 8)..<(at + length)
             if let side = maskSides[type] { masks[side] = range }
-            if let entry = entry(reader, type, range) { entries.append(entry) }
+            if let entry = entry(reader, type: type, range: range) { entries.append(entry) }
             at += length
             seen += 1
         }
@@ -182,7 +182,7 @@ struct ICNSEntry {
         "icsB", "sb24", "SB24",
     ]
 
-    private static func entry(_ reader: ByteReader, _ type: FourCC, _ range: Range<Int>) -> ICNSEntry? {
+    private static func entry(_ reader: ByteReader, type: FourCC, range: Range<Int>) -> ICNSEntry? {
         let at = range.lowerBound
         if fileTypes.contains(type), let size = fileSize(reader, range) {
             return ICNSEntry(size: size, coding: .file, range: range)

@@ -93,10 +93,10 @@ package struct PNMDecoder: ImageDecoding, HeaderReading {
             while !rows.isComplete {
                 try stream.take(stored.count, into: stored.bytes)
                 let row = rows.row
-                func light(_ i: Int) -> Float { float(stored.bytes, i, isBig) }
+                func light(_ i: Int) -> Float { float(stored.bytes, index: i, isBig: isBig) }
                 if header.channels == 3 {
                     for i in stride(from: 0, to: samples, by: 3) {
-                        tones.write(light(i), light(i + 1), light(i + 2), to: row + i)
+                        tones.write(red: light(i), green: light(i + 1), blue: light(i + 2), to: row + i)
                     }
                 } else {
                     for i in 0..<samples { row[i] = tones.level(light(i)) }
@@ -144,7 +144,7 @@ package struct PNMDecoder: ImageDecoding, HeaderReading {
     }
 
     @inline(__always)
-    private static func float(_ bytes: UnsafeMutablePointer<UInt8>, _ index: Int, _ isBig: Bool) -> Float {
+    private static func float(_ bytes: UnsafeMutablePointer<UInt8>, index: Int, isBig: Bool) -> Float {
         let bits = UnsafeRawPointer(bytes + 4 &* index).loadUnaligned(as: UInt32.self)
         return Float(bitPattern: isBig ? UInt32(bigEndian: bits) : UInt32(littleEndian: bits))
     }

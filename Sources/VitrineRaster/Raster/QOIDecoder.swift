@@ -36,9 +36,9 @@ package struct QOIDecoder: ImageDecoding, HeaderReading {
             var coder = Coder()
             while !rows.isComplete {
                 if info.hasAlpha {
-                    try coder.row(&stream, rows.row, info.storedSize.width, channels: 4)
+                    try coder.row(&stream, target: rows.row, width: info.storedSize.width, channels: 4)
                 } else {
-                    try coder.row(&stream, rows.row, info.storedSize.width, channels: 3)
+                    try coder.row(&stream, target: rows.row, width: info.storedSize.width, channels: 3)
                 }
                 try rows.advance()
             }
@@ -57,7 +57,7 @@ package struct QOIDecoder: ImageDecoding, HeaderReading {
 
         @inline(__always)
         mutating func row(
-            _ stream: inout ByteStream, _ target: UnsafeMutablePointer<UInt8>, _ width: Int, channels: Int
+            _ stream: inout ByteStream, target: UnsafeMutablePointer<UInt8>, width: Int, channels: Int
         ) throws(ImageError) {
             var to = target
             var p = pixel

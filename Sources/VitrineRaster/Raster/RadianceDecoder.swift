@@ -36,7 +36,7 @@ package struct RadianceDecoder: ImageDecoding, HeaderReading {
                 let row = rows.row
                 for x in 0..<header.size.width {
                     let light = header.light(stored.bytes + 4 &* x)
-                    tones.write(light.x, light.y, light.z, to: row + 3 &* x)
+                    tones.write(red: light.x, green: light.y, blue: light.z, to: row + 3 &* x)
                 }
                 try rows.advance()
             }

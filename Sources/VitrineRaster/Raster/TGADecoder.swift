@@ -44,7 +44,7 @@ package struct TGADecoder: ImageDecoding, HeaderReading {
                 } else {
                     try stream.take(stored.count, into: stored.bytes)
                 }
-                Self.convert(stored.bytes, header, colors, into: rows.row, width)
+                Self.convert(stored.bytes, header: header, colors: colors, into: rows.row, width: width)
                 try rows.advance()
             }
         } catch {
@@ -82,8 +82,8 @@ package struct TGADecoder: ImageDecoding, HeaderReading {
     private static func five(_ value: Int) -> UInt8 { UInt8(truncatingIfNeeded: ((value & 31) &* 255 &+ 15) / 31) }
 
     private static func convert(
-        _ stored: UnsafeMutablePointer<UInt8>, _ header: TGAHeader, _ colors: [UInt8],
-        into target: UnsafeMutablePointer<UInt8>, _ width: Int
+        _ stored: UnsafeMutablePointer<UInt8>, header: TGAHeader, colors: [UInt8],
+        into target: UnsafeMutablePointer<UInt8>, width: Int
     ) {
         var (from, to) = (stored, target)
         let channels = header.channels

@@ -81,7 +81,9 @@ private final class WebPFrames: FrameDecoding {
         guard index + 1 < table.count else { return false }
         request.cancellation = cancellation
         let context = WebPDecoder.Context(name: name, request: request)
-        if index >= 0, let last = table.frame(index), last.clears != 0 { context.clear(last, canvas, table.canvas) }
+            if index >= 0, let last = table.frame(index), last.clears != 0 {
+                context.clear(last, canvas: canvas, size: table.canvas)
+            }
         index += 1
         isPartial = try context.draw(index, of: table, on: canvas)
         return true
@@ -333,7 +335,9 @@ extension WebPDecoder.Context {
         var isPartial = false
         for index in first...last {
             isPartial = try draw(index, of: table, on: canvas) || isPartial
-            if index < last, let frame = table.frame(index), frame.clears != 0 { clear(frame, canvas, table.canvas) }
+                if index < last, let frame = table.frame(index), frame.clears != 0 {
+                    clear(frame, canvas: canvas, size: table.canvas)
+                }
         }
         return try reduced(canvas, table.canvas, isPartial: isPartial)
     }
@@ -350,7 +354,7 @@ extension WebPDecoder.Context {
     }
 
     /// Makes the rectangle of a frame transparent.
-    func clear(_ frame: cwebp_frame, _ canvas: PixelStorage, _ size: PixelSize) {
+    func clear(_ frame: cwebp_frame, canvas: PixelStorage, size: PixelSize) {
         guard let base = canvas.bytes.baseAddress else { return }
         for y in Int(frame.y)..<(Int(frame.y) + Int(frame.height)) {
             (base + (y * size.width + Int(frame.x)) * 4)

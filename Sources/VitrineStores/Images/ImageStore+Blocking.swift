@@ -36,7 +36,8 @@ extension ImageStore {
         ) throws(StoreError) -> String {
             try save(as: name, replacing: replacing) { () throws(ImageError) in
                 try PreparedImage(
-                    .bytes(bytes, name: name ?? "picture"), name: name, configuration, cancellation)
+                    .bytes(bytes, name: name ?? "picture"), name: name, configuration: configuration,
+                    cancellation: cancellation)
             }
         }
 
@@ -46,7 +47,7 @@ extension ImageStore {
             fileAt path: String, as name: String? = nil, replacing: Bool = true
         ) throws(StoreError) -> String {
             try save(as: name, replacing: replacing) { () throws(ImageError) in
-                try PreparedImage(.file(path), name: name, configuration, cancellation)
+                try PreparedImage(.file(path), name: name, configuration: configuration, cancellation: cancellation)
             }
         }
 

@@ -62,12 +62,12 @@ extension ImageStore.Blocking {
             throw failure(error, name: name, path: path)
         }
         // A store that cannot be written to has its thumbnails made each time.
-        try? keep(bytes, as: name, path, stamp)
+        try? keep(bytes, as: name, path: path, stamp: stamp)
         return bytes
     }
 
     private func keep(
-        _ bytes: [UInt8], as name: String, _ path: String, _ stamp: Duration?
+        _ bytes: [UInt8], as name: String, path: String, stamp: Duration?
     ) throws(StoreError) {
         guard let stamp else { return }
         try thumbnails.makeDirectory()

@@ -25,7 +25,7 @@ extension ImageStore {
         to directory: String, as version: Version = .original, replacing: Bool = false
     ) -> AsyncThrowingStream<ExportProgress, any Error> {
         guard keeps(version) else { return files.exportFiles(to: directory, replacing: replacing) }
-        return blocking.exporting(directory, version, replacing).steps(on: files.executor)
+        return blocking.exporting(directory, version: version, replacing: replacing).steps(on: files.executor)
     }
 }
 
@@ -39,7 +39,7 @@ extension ImageStore.Blocking {
     }
 
     fileprivate func exporting(
-        _ directory: String, _ version: ImageStore.Version, _ replacing: Bool
+        _ directory: String, version: ImageStore.Version, replacing: Bool
     ) -> TransferPlan {
         let target = FileStore(
             directory: directory, durability: store.configuration.durability, executor: store.files.executor

@@ -46,7 +46,7 @@ struct PreparedImage {
 
     /// A picture as a file or bytes: kept as it is where nothing is asked of it.
     init(
-        _ input: ImageInput, name: String?, _ configuration: Configuration, _ cancellation: CancellationToken?
+        _ input: ImageInput, name: String?, configuration: Configuration, cancellation: CancellationToken?
     ) throws(ImageError) {
         let cancellation = cancellation ?? CancellationToken()
         let decoder = ImageDecoder(limits: configuration.limits)

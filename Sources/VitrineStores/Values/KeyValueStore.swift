@@ -176,7 +176,7 @@ public final class KeyValueStore: Sendable {
         _ type: Value.Type = Value.self, forKey key: String, in group: GroupPath = .standard,
         keepInMemory: Bool? = nil
     ) throws(StoreError) -> Value? {
-        try decoded(group, key, keepInMemory) { try $0.value(as: type) }
+        try decoded(group, key: key, keepInMemory: keepInMemory) { try $0.value(as: type) }
     }
 
     /// Stores a value for a key, or removes the key if the value is nil.
@@ -185,13 +185,13 @@ public final class KeyValueStore: Sendable {
         _ value: (some CacheableValue)?, forKey key: String, in group: GroupPath = .standard,
         keepInMemory: Bool? = nil
     ) -> WriteTask {
-        write(group, key, keepInMemory) { try value.map { try StoredValue($0) } }
+        write(group, key: key, keepInMemory: keepInMemory) { try value.map { try StoredValue($0) } }
     }
 
     /// Removes the value for a key. An unknown key is ignored.
     @discardableResult
     public func remove(_ key: String, in group: GroupPath = .standard) -> WriteTask {
-        writing { $0.set(nil, group, key, keepInMemory: nil) }
+        writing { $0.set(nil, group: group, key: key, keepInMemory: nil) }
     }
 
     // MARK: Typed keys
@@ -199,7 +199,7 @@ public final class KeyValueStore: Sendable {
     /// Accesses the value of a typed key. A stored value that cannot be read is logged, and reading returns the default
     /// value; ``value(for:)`` throws instead.
     public subscript<Value>(key: ValueKey<Value>) -> Value {
-        get { logged(key.group, key.name) { () throws(StoreError) in try value(for: key) } ?? key.defaultValue }
+        get { logged(key.group, key: key.name) { () throws(StoreError) in try value(for: key) } ?? key.defaultValue }
         set { set(newValue, for: key) }
     }
 
@@ -207,13 +207,13 @@ public final class KeyValueStore: Sendable {
     ///
     /// - Throws: ``StoreError``, like ``value(_:forKey:in:keepInMemory:)``.
     public func value<Value>(for key: ValueKey<Value>) throws(StoreError) -> Value {
-        try decoded(key.group, key.name, key.keepInMemory, key.decode) ?? key.defaultValue
+        try decoded(key.group, key: key.name, keepInMemory: key.keepInMemory, decode: key.decode) ?? key.defaultValue
     }
 
     /// Stores the value of a typed key.
     @discardableResult
     public func set<Value>(_ value: Value, for key: ValueKey<Value>) -> WriteTask {
-        write(key.group, key.name, key.keepInMemory) { try key.encode(value) }
+        write(key.group, key: key.name, keepInMemory: key.keepInMemory) { try key.encode(value) }
     }
 
     /// Removes the value of a typed key. Reads then return its default value.
@@ -245,10 +245,10 @@ public final class KeyValueStore: Sendable {
         do {
             bytes = try element.cacheBytes()
         } catch {
-            return refused(key.group, key.name, error)
+            return refused(key.group, key: key.name, error: error)
         }
         return writing { session in
-            session.update(key.group, key.name, keepInMemory: key.keepInMemory) { stored in
+            session.update(key.group, key: key.name, keepInMemory: key.keepInMemory) { stored in
                 guard stored == nil || stored?.kind == .list else {
                     throw CacheableValueError.notRepresentable(type: "list")
                 }
@@ -262,7 +262,7 @@ public final class KeyValueStore: Sendable {
     // MARK: Implementation
 
     private func logged<Value>(
-        _ group: GroupPath, _ key: String, _ body: () throws(StoreError) -> Value?
+        _ group: GroupPath, key: String, body: () throws(StoreError) -> Value?
     ) -> Value? {
         do throws(StoreError) {
             return try body()
@@ -273,9 +273,9 @@ public final class KeyValueStore: Sendable {
     }
 
     private func decoded<Value>(
-        _ group: GroupPath, _ key: String, _ keepInMemory: Bool?, _ decode: (StoredValue) throws -> Value
+        _ group: GroupPath, key: String, keepInMemory: Bool?, decode: (StoredValue) throws -> Value
     ) throws(StoreError) -> Value? {
-        guard let stored = try stored(group, key, keepInMemory) else { return nil }
+        guard let stored = try stored(group, key: key, keepInMemory: keepInMemory) else { return nil }
         do {
             return try decode(stored)
         } catch {
@@ -284,7 +284,7 @@ public final class KeyValueStore: Sendable {
     }
 
     /// Reads the stored bytes. If the file turns out to be damaged, it is replaced, and the empty one is read.
-    private func stored(_ group: GroupPath, _ key: String, _ keepInMemory: Bool?) throws(StoreError) -> StoredValue? {
+    private func stored(_ group: GroupPath, key: String, keepInMemory: Bool?) throws(StoreError) -> StoredValue? {
         let session = try session
         do throws(StoreError) {
             return try session.value(group, key, keepInMemory: keepInMemory)
@@ -296,17 +296,17 @@ public final class KeyValueStore: Sendable {
     }
 
     private func write(
-        _ group: GroupPath, _ key: String, _ keepInMemory: Bool?, _ encode: () throws -> StoredValue?
+        _ group: GroupPath, key: String, keepInMemory: Bool?, encode: () throws -> StoredValue?
     ) -> WriteTask {
         do {
             let value = try encode()
-            return writing { $0.set(value, group, key, keepInMemory: keepInMemory) }
+            return writing { $0.set(value, group: group, key: key, keepInMemory: keepInMemory) }
         } catch {
-            return refused(group, key, error)
+            return refused(group, key: key, error: error)
         }
     }
 
-    private func refused(_ group: GroupPath, _ key: String, _ error: any Error) -> WriteTask {
+    private func refused(_ group: GroupPath, key: String, error: any Error) -> WriteTask {
         let error = StoreError.notEncodable(name: Self.name(group, key), underlying: error)
         return writing { session in
             session.report(error)

@@ -123,7 +123,8 @@ struct ValueDatabase {
                 let reader = try reader(configuration)
                 let isAccepted = try reader.read { database throws(DatabaseError) in
                     guard try ValueTable.isAdopted(database) else { return false }
-                    return try ValueTable.accepts(configuration.version, configuration.compatibleVersions, database)
+                    return try ValueTable.accepts(
+                        configuration.version, compatible: configuration.compatibleVersions, database: database)
                 }
                 guard isAccepted else { throw failure }
                 return (reader, DatabaseWriter(lock: try? ProcessLock(directory: directory), opening: openToWrite))
@@ -206,7 +207,7 @@ enum ValueTable {
         while try select.step() {
             guard let kind = StoredValue.Kind(rawValue: select.integer(at: 2)) else { continue }
             let value = StoredValue(kind: kind, bytes: select.bytes(at: 3))
-            try set(value, select.text(at: 0), select.text(at: 1), database)
+            try set(value, path: select.text(at: 0), key: select.text(at: 1), database: database)
         }
         try database.execute("DROP TABLE item")
     }
@@ -218,7 +219,7 @@ enum ValueTable {
         return try select.step() && select.text(at: 0) == "entry"
     }
 
-    static func value(_ path: String, _ key: String, _ database: Database) throws(DatabaseError) -> StoredValue? {
+    static func value(_ path: String, key: String, database: Database) throws(DatabaseError) -> StoredValue? {
         let select = try database.cachedStatement("SELECT kind, sum, value FROM entry WHERE path=? AND key=?")
         defer { select.reset() }
         select.bind(path, at: 1)
@@ -243,7 +244,7 @@ enum ValueTable {
     }
 
     static func set(
-        _ value: StoredValue?, _ path: String, _ key: String, _ database: Database
+        _ value: StoredValue?, path: String, key: String, database: Database
     ) throws(DatabaseError) {
         guard let value else {
             let delete = try database.cachedStatement("DELETE FROM entry WHERE path=? AND key=?")
@@ -371,7 +372,7 @@ enum ValueTable {
     // MARK: Version
 
     /// Returns whether the values can be read unchanged: ``adopt(version:compatible:_:)`` would not remove any.
-    static func accepts(_ version: String?, _ compatible: [String], _ database: Database) throws(DatabaseError) -> Bool {
+    static func accepts(_ version: String?, compatible: [String], database: Database) throws(DatabaseError) -> Bool {
         guard let version else { return true }
         guard let stored = try storedVersion(database) else { return true }
         return stored == version || compatible.contains(stored)

@@ -28,7 +28,7 @@ public struct ValueKey<Value: Sendable>: Sendable {
     let encode: @Sendable (Value) throws -> StoredValue?
 
     private init(
-        _ name: String, _ group: GroupPath, _ defaultValue: Value, _ keepInMemory: Bool?, maximumCount: Int? = nil,
+        _ name: String, group: GroupPath, defaultValue: Value, keepInMemory: Bool?, maximumCount: Int? = nil,
         decode: @escaping @Sendable (StoredValue) throws -> Value,
         encode: @escaping @Sendable (Value) throws -> StoredValue?
     ) {
@@ -52,7 +52,7 @@ public struct ValueKey<Value: Sendable>: Sendable {
     public init(
         _ name: String, in group: GroupPath = .standard, default defaultValue: Value, keepInMemory: Bool? = nil
     ) where Value: CacheableValue {
-        self.init(name, group, defaultValue, keepInMemory) {
+        self.init(name, group: group, defaultValue: defaultValue, keepInMemory: keepInMemory) {
             try $0.value(as: Value.self)
         } encode: {
             try StoredValue($0)
@@ -63,7 +63,7 @@ public struct ValueKey<Value: Sendable>: Sendable {
     public init<Wrapped: CacheableValue>(
         _ name: String, in group: GroupPath = .standard, keepInMemory: Bool? = nil
     ) where Value == Wrapped? {
-        self.init(name, group, nil, keepInMemory) {
+        self.init(name, group: group, defaultValue: nil, keepInMemory: keepInMemory) {
             try $0.value(as: Wrapped.self)
         } encode: {
             try $0.map { try StoredValue($0) }
@@ -74,7 +74,7 @@ public struct ValueKey<Value: Sendable>: Sendable {
     public init(
         codable name: String, in group: GroupPath = .standard, default defaultValue: Value, keepInMemory: Bool? = nil
     ) where Value: Codable {
-        self.init(name, group, defaultValue, keepInMemory) {
+        self.init(name, group: group, defaultValue: defaultValue, keepInMemory: keepInMemory) {
             try $0.value(as: CodableBox<Value>.self).value
         } encode: {
             try StoredValue(CodableBox($0))
@@ -85,7 +85,7 @@ public struct ValueKey<Value: Sendable>: Sendable {
     public init<Wrapped: Codable & Sendable>(
         codable name: String, in group: GroupPath = .standard, keepInMemory: Bool? = nil
     ) where Value == Wrapped? {
-        self.init(name, group, nil, keepInMemory) {
+        self.init(name, group: group, defaultValue: nil, keepInMemory: keepInMemory) {
             try $0.value(as: CodableBox<Wrapped>.self).value
         } encode: {
             try $0.map { try StoredValue(CodableBox($0)) }
@@ -103,7 +103,7 @@ public struct ValueKey<Value: Sendable>: Sendable {
         list name: String, in group: GroupPath = .standard, maximumCount: Int? = nil, keepInMemory: Bool? = nil
     ) where Value == [Element] {
         let maximumCount = maximumCount.map { max(0, $0) }
-        self.init(name, group, [], keepInMemory, maximumCount: maximumCount) {
+        self.init(name, group: group, defaultValue: [], keepInMemory: keepInMemory, maximumCount: maximumCount) {
             try $0.value(as: CacheableList<Element>.self).elements
         } encode: {
             try StoredValue(CacheableList(Array($0.prefix(maximumCount ?? .max))))

@@ -105,13 +105,15 @@ final class ValueSession: Sendable {
         let path = group.storedText
         let id = CacheKey(path, key)
         let sequence: Int
-        switch state.withLock({ find(id, path, $0) }) {
+        switch state.withLock({ find(id: id, path: path, state: $0) }) {
         case .known(let value): return value
         case .unknown(let number): sequence = number
         }
         let value: StoredValue?
         do throws(StoreError) {
-            value = try read { database throws(DatabaseError) in try ValueTable.value(path, key, database) }
+            value = try read { database throws(DatabaseError) in
+                try ValueTable.value(path, key: key, database: database)
+            }
         } catch .database(let error) where error.reason == .checksum {
             throw .invalidData(name: key, underlying: error)
         }
@@ -119,20 +121,20 @@ final class ValueSession: Sendable {
             // Later writes have already updated memory.
             state.withLock { state in
                 guard state.sequence == sequence else { return }
-                keep(value, id, keepInMemory)
+                keep(value, id: id, keepInMemory: keepInMemory)
             }
         }
         return value
     }
 
-    private func find(_ id: CacheKey, _ path: String, _ state: State) -> Finding {
+    private func find(id: CacheKey, path: String, state: State) -> Finding {
         if let value = memory.value(forKey: id) { return .known(value) }
         if let pending = state.values[id] { return .known(pending.value) }
         if state.removals.values.contains(where: { $0.contains(path) }) { return .known(nil) }
         return .unknown(state.sequence)
     }
 
-    private func keep(_ value: StoredValue, _ id: CacheKey, _ keepInMemory: Bool?) {
+    private func keep(_ value: StoredValue, id: CacheKey, keepInMemory: Bool?) {
         if keepInMemory == false {
             memory.remove(id)
         } else {
@@ -183,11 +185,13 @@ final class ValueSession: Sendable {
 
     // MARK: Writing
 
-    func set(_ value: StoredValue?, _ group: GroupPath, _ key: String, keepInMemory: Bool?) -> WriteTask {
+    func set(_ value: StoredValue?, group: GroupPath, key: String, keepInMemory: Bool?) -> WriteTask {
         let path = group.storedText
         let id = CacheKey(path, key)
-        return enqueue(id, keepInMemory, size: value?.bytes.count ?? 0) { _ in value } job: { database in
-            try ValueTable.set(value, path, key, database)
+        return enqueue(id: id, keepInMemory: keepInMemory, size: value?.bytes.count ?? 0) { _ in
+            value
+        } job: { database in
+            try ValueTable.set(value, path: path, key: key, database: database)
             return value
         }
     }
@@ -195,27 +199,29 @@ final class ValueSession: Sendable {
     /// Changes a value based on its current value: at once with the value known to this process, and again in the
     /// transaction, which sees changes by other processes.
     func update(
-        _ group: GroupPath, _ key: String, keepInMemory: Bool?,
-        _ change: @escaping @Sendable (StoredValue?) throws -> StoredValue?
+        _ group: GroupPath, key: String, keepInMemory: Bool?,
+        change: @escaping @Sendable (StoredValue?) throws -> StoredValue?
     ) -> WriteTask {
         let path = group.storedText
         let id = CacheKey(path, key)
-        return enqueue(id, keepInMemory, size: 0) { state in
-            switch self.find(id, path, state) {
+        return enqueue(id: id, keepInMemory: keepInMemory, size: 0) { state in
+            switch self.find(id: id, path: path, state: state) {
             case .known(let value): try change(value)
             case .unknown:
                 try change(
-                    try self.read { database throws(DatabaseError) in try ValueTable.value(path, key, database) })
+                    try self.read { database throws(DatabaseError) in
+                        try ValueTable.value(path, key: key, database: database)
+                    })
             }
         } job: { database in
-            let value = try change(try ValueTable.value(path, key, database))
-            try ValueTable.set(value, path, key, database)
+            let value = try change(try ValueTable.value(path, key: key, database: database))
+            try ValueTable.set(value, path: path, key: key, database: database)
             return value
         }
     }
 
     private func enqueue(
-        _ id: CacheKey, _ keepInMemory: Bool?, size: Int, _ predict: (borrowing State) throws -> StoredValue?,
+        id: CacheKey, keepInMemory: Bool?, size: Int, predict: (borrowing State) throws -> StoredValue?,
         job: @escaping @Sendable (Database) throws -> StoredValue?
     ) -> WriteTask {
         let write = WriteTask()
@@ -225,9 +231,9 @@ final class ValueSession: Sendable {
                 let sequence = state.next()
                 state.values[id] = Pending(value: value, sequence: sequence)
                 state.queuedBytes += size
-                if let value { keep(value, id, keepInMemory) } else { memory.remove(id) }
+                if let value { keep(value, id: id, keepInMemory: keepInMemory) } else { memory.remove(id) }
                 writer.submit(job) { [weak self] result in
-                    self?.finish(id, sequence, keepInMemory, size, result)
+                    self?.finish(id: id, sequence: sequence, keepInMemory: keepInMemory, size: size, result: result)
                     write.finish(Self.outcome(result.map { _ in }, id))
                 }
                 return state.queuedBytes > configuration.queueCapacity.bytes
@@ -243,8 +249,8 @@ final class ValueSession: Sendable {
     }
 
     private func finish(
-        _ id: CacheKey, _ sequence: Int, _ keepInMemory: Bool?, _ size: Int,
-        _ result: Result<StoredValue?, any Error>
+        id: CacheKey, sequence: Int, keepInMemory: Bool?, size: Int,
+        result: Result<StoredValue?, any Error>
     ) {
         state.withLock { state in
             state.queuedBytes -= size
@@ -252,7 +258,7 @@ final class ValueSession: Sendable {
             state.values[id] = nil
             switch result {
             case .success(let value) where value == pending.value: break
-            case .success(let value?): keep(value, id, keepInMemory)
+            case .success(let value?): keep(value, id: id, keepInMemory: keepInMemory)
             case .success, .failure:
                 // Reads that began before must not put their values back into memory.
                 _ = state.next()

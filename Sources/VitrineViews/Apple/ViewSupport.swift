@@ -4,7 +4,7 @@ import VitrineImaging
 
 extension TargetGeometry {
     /// The geometry of a view whose size is given in points; nil without a size.
-    init?(_ size: CGSize, _ scale: Double, _ mode: ImageResizer.Mode, allowsUpscaling: Bool = true) {
+    init?(_ size: CGSize, scale: Double, mode: ImageResizer.Mode, allowsUpscaling: Bool = true) {
         self.init(
             width: Double(size.width), height: Double(size.height), scale: scale, mode: mode,
             allowsUpscaling: allowsUpscaling)

@@ -133,7 +133,7 @@ public final class ImageBinding<Target: ImageTarget> {
             return
         default: break
         }
-        begin(content, sized, Wait(onSuccess: onSuccess, onFailure: onFailure), in: target)
+        begin(content, sized: sized, wait: Wait(onSuccess: onSuccess, onFailure: onFailure), in: target)
     }
 
     /// Shows an image that is already available, without a transition. Cancels the current request.
@@ -150,7 +150,7 @@ public final class ImageBinding<Target: ImageTarget> {
         guard let target, let content, let before = sized else { return }
         let sized = content.sized(for: target.targetGeometry)
         guard sized.sizes != before.sizes else { return }
-        begin(content, sized, wait, in: target, isOther: false)
+        begin(content, sized: sized, wait: wait, in: target, isOther: false)
     }
 
     /// Cancels the current request. The target keeps its image, and no closure is called.
@@ -170,7 +170,7 @@ public final class ImageBinding<Target: ImageTarget> {
     // MARK: Steps
 
     private func begin(
-        _ content: BindingContent, _ sized: BindingContent.Sized, _ wait: Wait, in target: Target, isOther: Bool = true
+        _ content: BindingContent, sized: BindingContent.Sized, wait: Wait, in target: Target, isOther: Bool = true
     ) {
         number += 1
         (self.content, self.sized, shown, assumed, self.wait) = (content, sized, nil, nil, wait)

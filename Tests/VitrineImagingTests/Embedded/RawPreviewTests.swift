@@ -457,7 +457,7 @@ import VitrineImaging
             let reader = ByteReader(try ByteSource(.file(path)))
             for format in [ImageFormat.nef, .cr3, .crw, .x3f, .mrw] {
                 let locator = try #require(Codecs.standard[format]?.locator)
-                let found = try? locator.pictures(reader, format, .standard)
+                let found = try? locator.pictures(reader, format: format, limits: .standard)
                 #expect(found?.pictures.count ?? 0 < 64, "\(path)")
             }
             #expect(ContinuousClock.now - start < .seconds(20), "\(path)")

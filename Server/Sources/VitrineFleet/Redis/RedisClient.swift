@@ -146,8 +146,8 @@ private final class SentinelLookup: Sendable {
     private let group: any EventLoopGroup
 
     init(
-        _ sentinels: [RedisConfiguration.Address], _ master: String, _ options: RedisConnection.Options,
-        _ group: any EventLoopGroup
+        _ sentinels: [RedisConfiguration.Address], master: String, options: RedisConnection.Options,
+        group: any EventLoopGroup
     ) {
         self.sentinels = Mutex(sentinels)
         (self.master, self.options, self.group) = (master, options, group)
@@ -208,8 +208,8 @@ private final class ClusterRouter: Sendable {
     private static let mostRedirections = 8
 
     init(
-        _ configuration: RedisConfiguration, _ options: RedisConnection.Options, _ group: any EventLoopGroup,
-        _ seeds: [RedisConfiguration.Address], _ report: @escaping @Sendable (RedisClient.Event) -> Void
+        _ configuration: RedisConfiguration, options: RedisConnection.Options, group: any EventLoopGroup,
+        seeds: [RedisConfiguration.Address], report: @escaping @Sendable (RedisClient.Event) -> Void
     ) {
         (self.configuration, self.options, self.group) = (configuration, options, group)
         (self.seeds, self.report) = (seeds, report)

@@ -39,8 +39,8 @@ package final class RedisConnection: Sendable {
     }
 
     private init(
-        _ address: RedisConfiguration.Address, _ channel: any Channel, _ handler: NIOLoopBound<RedisChannelHandler>,
-        _ waiting: Waiting, depth: Int
+        _ address: RedisConfiguration.Address, channel: any Channel, handler: NIOLoopBound<RedisChannelHandler>,
+        waiting: Waiting, depth: Int
     ) {
         (self.address, self.channel, self.handler) = (address, channel, handler)
         (self.waiting, self.depth) = (waiting, depth)
@@ -67,8 +67,8 @@ package final class RedisConnection: Sendable {
     }
 
     private static func channel(
-        to address: RedisConfiguration.Address, _ options: Options, _ group: any EventLoopGroup, _ waiting: Waiting,
-        _ push: (@Sendable ([RESPValue]) -> Void)?
+        to address: RedisConfiguration.Address, options: Options, group: any EventLoopGroup, waiting: Waiting,
+        push: (@Sendable ([RESPValue]) -> Void)?
     ) async throws(RedisError) -> (any Channel, NIOLoopBound<RedisChannelHandler>) {
         let bootstrap = ClientBootstrap(group: group)
             .connectTimeout(TimeAmount(options.connectTimeout))

@@ -325,7 +325,7 @@ public final class RemoteTier: Sendable {
 
     /// The value in stored bytes; nil if they are to be replaced.
     private func found(
-        _ stored: ByteBuffer, generation: String?, _ key: RemoteKey, _ names: TierNames
+        _ stored: ByteBuffer, generation: String?, key: RemoteKey, names: TierNames
     ) async -> Lookup? {
         guard stored.readableBytes <= configuration.maximumValueSize + TierValue.headerSize + 65_535 else {
             counters.add(\.oversizedValues)
@@ -359,7 +359,7 @@ public final class RemoteTier: Sendable {
     }
 
     private func parsed(
-        _ stored: ByteBuffer, _ key: RemoteKey, _ generation: String?
+        _ stored: ByteBuffer, key: RemoteKey, generation: String?
     ) -> Result<TierValue, TierValue.Damage> {
         let secrets = secrets.withLock { $0 }
         return Result { () throws(TierValue.Damage) in

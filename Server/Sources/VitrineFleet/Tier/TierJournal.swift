@@ -70,7 +70,7 @@ final class TierJournal: Sendable {
     ///   - purged: Called for each purge, in order, before it is given to ``invalidations``.
     ///   - opened: Called when the connection is made, and at each heartbeat.
     init(
-        _ client: RedisClient, _ configuration: RemoteTier.Configuration, _ log: TierLog,
+        _ client: RedisClient, configuration: RemoteTier.Configuration, log: TierLog,
         wake: @escaping @Sendable (RemoteTier.Invalidation) -> Void,
         purged: @escaping @Sendable (RemoteTier.Invalidation) -> Void,
         opened: @escaping @Sendable () async -> Void
@@ -241,7 +241,7 @@ final class TierJournal: Sendable {
         }
     }
 
-    private func apply(_ kind: some StringProtocol, _ content: some StringProtocol, _ state: inout State) {
+    private func apply(_ kind: some StringProtocol, content: some StringProtocol, state: inout State) {
         switch kind {
         case "begin": break
         case "key": publish(RemoteTier.Invalidation(content) ?? .all, state)

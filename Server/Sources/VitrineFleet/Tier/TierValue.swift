@@ -128,7 +128,7 @@ package struct TierValue: Sendable, Equatable {
     }
 
     private static func isValid(
-        _ checksum: [UInt8], of buffer: ByteBuffer, _ key: RemoteKey, _ secrets: [[UInt8]]
+        _ checksum: [UInt8], of buffer: ByteBuffer, key: RemoteKey, secrets: [[UInt8]]
     ) -> Bool {
         guard !secrets.isEmpty else { return checksum == Self.checksum(of: buffer, key, nil) }
         // In a time that does not depend on the bytes.

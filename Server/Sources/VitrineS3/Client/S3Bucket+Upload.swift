@@ -68,7 +68,7 @@ extension S3Bucket {
     }
 
     private func begin(
-        _ key: String, _ type: String?, _ metadata: [String: String]
+        _ key: String, type: String?, metadata: [String: String]
     ) async throws(S3Error) -> Upload {
         let call = S3Call(
             method: "POST", bucket: name, key: key, query: [("uploads", "")], headers: try Self.fields(type, metadata),
@@ -81,7 +81,7 @@ extension S3Bucket {
         return Upload(key: key, identifier: identifier)
     }
 
-    func xml(_ answer: S3Answer, _ key: String, _ name: String) throws(S3Error) -> XMLElement {
+    func xml(_ answer: S3Answer, key: String, name: String) throws(S3Error) -> XMLElement {
         let root: XMLElement
         do throws(XMLReader.Problem) { root = try XMLReader.parse(answer.body) } catch {
             throw .invalidResponse(address(key), reason: "its XML cannot be read: \(error.reason)")
@@ -91,7 +91,7 @@ extension S3Bucket {
     }
 
     private func send<Source>(
-        _ first: [[UInt8]], _ reader: inout PartReader<Source>, _ upload: Upload
+        _ first: [[UInt8]], reader: inout PartReader<Source>, upload: Upload
     ) async throws -> ([Int: String], Int) {
         let limit = max(1, client.configuration.concurrentParts)
         return try await withThrowingTaskGroup(of: (Int, String).self) { group in
@@ -123,7 +123,7 @@ extension S3Bucket {
         }
     }
 
-    private func send(_ part: [UInt8], _ number: Int, _ upload: Upload) async throws(S3Error) -> String {
+    private func send(_ part: [UInt8], number: Int, upload: Upload) async throws(S3Error) -> String {
         let call = S3Call(
             method: "PUT", bucket: name, key: upload.key,
             query: [("partNumber", String(number)), ("uploadId", upload.identifier)], body: part)
@@ -134,7 +134,7 @@ extension S3Bucket {
     }
 
     private func complete(
-        _ upload: Upload, _ parts: [Int: String], _ mark: String, replacing: Bool
+        _ upload: Upload, parts: [Int: String], mark: String, replacing: Bool
     ) async throws(S3Error) {
         var body = "<CompleteMultipartUpload>"
         for (number, tag) in parts.sorted(by: { $0.key < $1.key }) {

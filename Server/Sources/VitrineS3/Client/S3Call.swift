@@ -130,7 +130,7 @@ struct S3Failure {
     }
 
     private init(
-        _ report: S3Report, status: Int, _ answer: S3Answer, _ call: S3Call, _ signedAt: Duration, _ now: Duration
+        _ report: S3Report, status: Int, answer: S3Answer, call: S3Call, signedAt: Duration, now: Duration
     ) {
         let address = call.address
         let code = report.code
@@ -169,7 +169,7 @@ struct S3Failure {
     }
 
     /// The answer to `HEAD` has no code, so a difference of clocks is found by the date of the answer.
-    private static func remedy(_ code: String, _ date: String?, _ signedAt: Duration, _ now: Duration) -> Remedy {
+    private static func remedy(_ code: String, date: String?, signedAt: Duration, now: Duration) -> Remedy {
         switch code {
         case "ExpiredToken", "InvalidToken", "InvalidAccessKeyId", "TokenRefreshRequired": return .renewCredentials
         default: break

@@ -218,7 +218,7 @@ public final class S3Client: Sendable {
     }
 
     /// Exponential backoff with full jitter, after the time that the server demands.
-    private func pause(_ attempt: Int, _ demanded: Duration?, _ call: S3Call) async throws(S3Error) {
+    private func pause(_ attempt: Int, demanded: Duration?, call: S3Call) async throws(S3Error) {
         let limit = min(Duration.milliseconds(100) * (1 << min(attempt - 1, 8)), .seconds(5))
         let delay = (demanded ?? .zero) + limit * min(1, max(0, surroundings.jitter()))
         do { try await surroundings.sleep(delay) } catch { throw .cancelled(call.address) }

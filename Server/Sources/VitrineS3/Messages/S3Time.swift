@@ -78,7 +78,7 @@ package enum S3Time {
     }
 
     private static func seconds(
-        _ year: Int64, _ month: Int64, _ day: Int64, _ hour: Int64, _ minute: Int64, _ second: Int64
+        year: Int64, month: Int64, day: Int64, hour: Int64, minute: Int64, second: Int64
     ) -> Int64? {
         guard (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60, second <= 60 else { return nil }
         let number = HTTPDate.day(year: year, month: month, day: day)

@@ -70,7 +70,7 @@ package struct RequestSigner: Sendable {
         return Self.encoded(request.query) + "&X-Amz-Signature=" + signature
     }
 
-    private func signature(of request: Request, _ names: String, _ payloadHash: String, _ time: Duration) -> String {
+    private func signature(of request: Request, names: String, payloadHash: String, time: Duration) -> String {
         let canonical = [
             request.method, request.path, Self.encoded(request.query), Self.canonicalHeaders(request), names,
             payloadHash

@@ -305,7 +305,7 @@ struct InstanceMetadata: Sendable {
         return credentials
     }
 
-    private func text(_ address: String, _ method: String, _ headers: HTTPHeaders) async throws(S3Error) -> String {
+    private func text(_ address: String, method: String, headers: HTTPHeaders) async throws(S3Error) -> String {
         guard let url = URL(string: address) else {
             throw .noCredentials(reason: "the address of the instance metadata service is not valid")
         }

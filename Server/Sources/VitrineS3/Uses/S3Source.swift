@@ -133,7 +133,7 @@ extension S3Source: HTTPTransport {
 
     /// Returns a part of an object; nil if the object is no longer the one that a validator names.
     private func part(
-        _ bucket: S3Bucket, _ key: String, _ range: Range<Int>, _ validator: String?, _ limit: ByteCount
+        _ bucket: S3Bucket, key: String, range: Range<Int>, validator: String?, limit: ByteCount
     ) async throws(S3Error) -> S3Contents? {
         // A date is no strong validator for all servers.
         if let validator, !validator.hasPrefix("\"") { return nil }

@@ -89,7 +89,7 @@ final class Gallery: Sendable {
     }
 
     private func answer(
-        _ request: Request, _ path: String, _ context: ServerRequestContext
+        _ request: Request, path: String, context: ServerRequestContext
     ) async throws(RequestError) -> Response {
         let current = current.withLock { $0 }
         if path == "token", request.method == .post { return try await signIn(request, current.access) }
@@ -197,7 +197,7 @@ final class Gallery: Sendable {
     }
 
     private func folder(
-        _ parameters: Parameters, _ current: Current, _ context: ServerRequestContext
+        _ parameters: Parameters, current: Current, context: ServerRequestContext
     ) async throws(RequestError) -> Response {
         let offset = try parameters.integer("offset", in: 0...10_000_000, default: 0)
         let limit = try parameters.integer("limit", in: 1...Self.maximumPage, default: 200)
@@ -242,7 +242,7 @@ final class Gallery: Sendable {
     }
 
     private func details(
-        _ parameters: Parameters, _ current: Current, _ context: ServerRequestContext
+        _ parameters: Parameters, current: Current, context: ServerRequestContext
     ) async throws(RequestError) -> Response {
         guard let listing = parameters["listing"].flatMap({ listings.listing($0) }) else {
             throw RequestError(410, "listing-gone", "The listing is no longer kept; ask for the folder again.")
@@ -290,7 +290,7 @@ final class Gallery: Sendable {
 
     // MARK: Files
 
-    private func media(_ request: Request, _ current: Current, _ context: ServerRequestContext) async -> Response {
+    private func media(_ request: Request, current: Current, context: ServerRequestContext) async -> Response {
         let mount = Self.prefix.utf8.count + "/media".utf8.count
         var response = await current.service.respond(to: request, mountLength: mount, context: context)
         // Behind a token, only the client itself may keep them.
@@ -370,7 +370,7 @@ final class Gallery: Sendable {
     }
 
     private static func body(
-        _ file: GalleryOpenFile, _ part: Range<Int>, _ executor: BlockingExecutor
+        _ file: GalleryOpenFile, part: Range<Int>, executor: BlockingExecutor
     ) -> ResponseBody {
         ResponseBody(contentLength: part.count) { writer in
             var offset = part.lowerBound

@@ -116,7 +116,7 @@ struct GalleryFiles: Sendable {
         return directory
     }
 
-    private func openAt(_ directory: Int32, _ name: String, _ flags: Int32) -> Int32 {
+    private func openAt(_ directory: Int32, name: String, flags: Int32) -> Int32 {
         let bytes = FileNameText.bytes(of: name).map { CChar(bitPattern: $0) } + [0]
         var descriptor: Int32
         repeat { descriptor = openat(directory, bytes, flags) } while descriptor < 0 && errno == EINTR

@@ -36,7 +36,7 @@ final class GalleryListing: Sendable {
     /// Whether there are more than a listing can hold.
     let isTruncated: Bool
 
-    init(_ query: GalleryQuery, _ folders: [String], _ entries: [Entry], isTruncated: Bool) {
+    init(_ query: GalleryQuery, folders: [String], entries: [Entry], isTruncated: Bool) {
         number = String(UInt64.random(in: 1 << 40...1 << 52), radix: 36)
         (self.query, self.folders, self.entries, self.isTruncated) = (query, folders, entries, isTruncated)
     }
@@ -103,7 +103,7 @@ final class GalleryListings: Sendable {
     }
 
     private static func read(
-        _ query: GalleryQuery, _ files: GalleryFiles, _ flag: CancellationFlag
+        _ query: GalleryQuery, files: GalleryFiles, flag: CancellationFlag
     ) throws(RequestError) -> GalleryListing {
         var folders: [String] = []
         var found: [GalleryListing.Entry] = []

@@ -48,7 +48,7 @@ struct OperatorPage: Sendable {
     }
 
     private func preview(
-        _ path: String, _ request: Request, _ channel: any Channel
+        _ path: String, request: Request, channel: any Channel
     ) async throws(RequestError) -> Response {
         var head = request.head
         head.path = path

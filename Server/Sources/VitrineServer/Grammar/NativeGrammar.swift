@@ -107,8 +107,8 @@ package struct NativeGrammar: Sendable {
     }
 
     private func apply(
-        _ option: NativeOption, _ arguments: ArraySlice<Substring>, to options: inout ProcessingOptions,
-        _ applied: inout AppliedPresets
+        _ option: NativeOption, arguments: ArraySlice<Substring>, to options: inout ProcessingOptions,
+        applied: inout AppliedPresets
     ) throws(RequestError) {
         let arguments = try OptionArguments(option: option.rawValue, encoded: arguments)
         if option == .preset {

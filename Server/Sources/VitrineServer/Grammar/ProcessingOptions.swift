@@ -224,7 +224,7 @@ public struct RequestError: Error, Hashable, Sendable {
     /// The seconds after which the client may try again; nil if it is unknown whether that helps.
     public var retryAfter: Int?
 
-    package init(_ status: Int, _ code: String, _ reason: String, retryAfter: Int? = nil) {
+    package init(_ status: Int, code: String, reason: String, retryAfter: Int? = nil) {
         (self.status, self.code, self.reason, self.retryAfter) = (status, code, reason, retryAfter)
     }
 }

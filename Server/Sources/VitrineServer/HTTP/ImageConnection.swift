@@ -431,7 +431,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
-    private func write(_ bytes: ByteBuffer, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
+    private func write(_ bytes: ByteBuffer, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         switch framing {
         case .length:
             let promise = counting(bytes, context, promise)
@@ -452,7 +452,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// A promise that ends the count of a body's bytes.
     private func counting(
-        _ bytes: ByteBuffer, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?
+        _ bytes: ByteBuffer, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?
     ) -> EventLoopPromise<Void>? {
         guard let answers = gate?.answers, bytes.readableBytes >= AnswerMemory.leastCount else { return promise }
         let part = answers.add(bytes, of: context.channel)

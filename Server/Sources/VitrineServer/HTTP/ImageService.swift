@@ -262,8 +262,8 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
     }
 
     private func keptHead(
-        for result: ImageResult, _ origin: ImageAnswer.Origin, _ known: KnownTarget<Backend.Plan>,
-        _ choice: FormatChoice, now: Int64
+        for result: ImageResult, origin: ImageAnswer.Origin, known: KnownTarget<Backend.Plan>,
+        choice: FormatChoice, now: Int64
     ) -> KeptHead {
         if let kept = known.head(for: result, slot: choice.slot, now: now) { return kept }
         let kept = KeptHead(head(for: result, origin, known, now: now))
@@ -305,8 +305,8 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
     }
 
     func send(
-        _ result: ImageResult, _ whole: ByteBuffer, _ head: AnswerHead, _ origin: ImageAnswer.Origin,
-        _ stages: [ImageAnswer.Stage], _ exchange: Exchange
+        _ result: ImageResult, whole: ByteBuffer, head: AnswerHead, origin: ImageAnswer.Origin,
+        stages: [ImageAnswer.Stage], exchange: Exchange
     ) -> Response {
         let fields = exchange.fields
         if fields.ifNoneMatch != nil || fields.ifModifiedSince != nil,
@@ -353,7 +353,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
     }
 
     /// Adds the fields that are the request's own.
-    private func complete(_ headers: inout HTTPFields, _ stages: [ImageAnswer.Stage], _ exchange: Exchange) {
+    private func complete(_ headers: inout HTTPFields, stages: [ImageAnswer.Stage], exchange: Exchange) {
         if configuration.sendsRequestID { headers.append(HTTPField(name: .requestID, value: exchange.requestID)) }
         if exchange.route != .iiif, let origin = exchange.fields.origin, varying.byOrigin != nil,
             configuration.allowedOrigins.contains(origin)
@@ -532,7 +532,7 @@ package final class KnownTargets<Plan: Sendable>: Sendable {
 
     package func removeAll() { state.withLock { $0 = State() } }
 
-    private func insert(_ known: KnownTarget<Plan>, _ key: TargetKey, _ state: inout State) {
+    private func insert(_ known: KnownTarget<Plan>, key: TargetKey, state: inout State) {
         if state.current.count >= half {
             state.last = state.current
             state.current = [:]

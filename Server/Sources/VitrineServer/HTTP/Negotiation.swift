@@ -145,8 +145,8 @@ package struct FormatNegotiation: Sendable {
 
     /// The most specific range counts; of equally specific ones, the higher value.
     private func note(
-        _ value: Int16, level rangeLevel: Int16, at places: Range<Int>, _ quality: inout SIMD8<Int16>,
-        _ level: inout SIMD8<Int16>
+        _ value: Int16, level rangeLevel: Int16, at places: Range<Int>, quality: inout SIMD8<Int16>,
+        level: inout SIMD8<Int16>
     ) {
         for place in places {
             if rangeLevel > level[place] {

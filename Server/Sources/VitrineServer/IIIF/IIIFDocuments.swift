@@ -194,7 +194,7 @@ struct IIIFDocuments: Sendable {
 
     private static func label(_ text: String) -> SettingValue { .table(["none": .list([.text(text)])]) }
 
-    private func canvas(_ canvas: Canvas, _ address: String, _ base: String) -> SettingValue {
+    private func canvas(_ canvas: Canvas, address: String, base: String) -> SettingValue {
         let service = "\(base)/3/\(canvas.identifier)"
         let sides: [String: SettingValue] = [
             "width": .integer(canvas.facts.width), "height": .integer(canvas.facts.height),

@@ -186,7 +186,7 @@ package struct IIIFParameters: Sendable, Hashable {
     }
 
     private func area(of whole: PixelSize) throws(RequestError) -> Part {
-        func part(_ x: Double, _ y: Double, _ width: Double, _ height: Double) throws(RequestError) -> Part {
+        func part(_ x: Double, _ y: Double, width: Double, height: Double) throws(RequestError) -> Part {
             // Percents may have up to 24 digits, so that the products are compared before they become integers.
             guard x < Double(whole.width), y < Double(whole.height), width >= 1, height >= 1 else {
                 throw RequestError(400, "region-outside", "The region is outside of the picture or empty.")

@@ -6,7 +6,7 @@ import NIOCore
 /// Documents of IIIF, and the way to them.
 extension ImageService {
     func document<Context: RequestContext>(
-        _ target: Substring, _ request: Request, mountLength: Int, _ exchange: Exchange, context: Context
+        _ target: Substring, request: Request, mountLength: Int, exchange: Exchange, context: Context
     ) async -> Response {
         guard let path = IIIFDocument.path(target) else {
             return failure(RequestError(404, "not-found", "There is nothing at this path."), exchange)

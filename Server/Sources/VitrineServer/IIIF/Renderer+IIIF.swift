@@ -39,7 +39,7 @@ extension Renderer {
     }
 
     /// The description of a header.
-    func made(_ header: SourceHeader, _ job: RenderJob, _ original: SourceTable.Original) async -> Made {
+    func made(_ header: SourceHeader, job: RenderJob, original: SourceTable.Original) async -> Made {
         let json = (try? JSONEncoder().encode(SourceFacts(header))) ?? Data()
         let image = rendered(
             [UInt8](json), mediaType: "application/json", format: nil, size: nil, original)

@@ -93,7 +93,7 @@ extension Renderer {
     // MARK: Bands
 
     private func band(
-        _ key: TileBands.Key, _ place: TilePlace, _ picture: Picture, _ job: RenderJob, _ priority: SharedPriority
+        _ key: TileBands.Key, place: TilePlace, picture: Picture, job: RenderJob, priority: SharedPriority
     ) async throws(RequestError) -> Image? {
         if let band = tiles[key] { return band }
         // A damaged band is not decoded again for each of its tiles.
@@ -126,7 +126,7 @@ extension Renderer {
     }
 
     private func makeBand(
-        _ key: TileBands.Key, _ place: TilePlace, _ picture: Picture, _ job: RenderJob, _ priority: SharedPriority
+        _ key: TileBands.Key, place: TilePlace, picture: Picture, job: RenderJob, priority: SharedPriority
     ) async throws(RequestError) -> Image {
         let file = try await sources.executor.run { () throws(RequestError) in try picture.root.opened(picture.names) }
         defer { withExtendedLifetime(file) {} }
@@ -165,7 +165,7 @@ extension Renderer {
     }
 
     private func decode(
-        _ place: TilePlace, _ region: PixelRect?, _ index: JPEGRowIndex?, _ file: OpenedFile
+        _ place: TilePlace, region: PixelRect?, index: JPEGRowIndex?, file: OpenedFile
     ) async throws(RequestError) -> Image {
         var input = ImageInput.file(file.path)
         var options = DecodeOptions()
@@ -222,14 +222,14 @@ extension Renderer {
 
     /// The index of a JPEG file, made at the first need; nil for a file that has none.
     private func index(
-        of picture: Picture, _ file: OpenedFile, _ job: RenderJob, _ priority: SharedPriority
+        of picture: Picture, file: OpenedFile, job: RenderJob, priority: SharedPriority
     ) async throws(RequestError) -> JPEGRowIndex? {
         if let known = tiles.index(of: picture.source.key, version: picture.header.version) { return known }
         return try await survey(picture, file, job, priority).index
     }
 
     private func survey(
-        _ picture: Picture, _ file: OpenedFile, _ job: RenderJob, _ priority: SharedPriority
+        _ picture: Picture, file: OpenedFile, job: RenderJob, priority: SharedPriority
     ) async throws(RequestError) -> TileBands.Survey {
         let (source, version) = (picture.source.key, picture.header.version)
         return try await tiles.surveys.value(for: picture.version, priority: priority.value) {
@@ -330,7 +330,7 @@ extension Renderer {
         return image?.size == place.band.size ? image : nil
     }
 
-    private func storeBand(_ image: Image, _ key: TileBands.Key, _ header: LocalRoot.Header, _ job: RenderJob) async {
+    private func storeBand(_ image: Image, key: TileBands.Key, header: LocalRoot.Header, job: RenderJob) async {
         let isExact = key.factor == 1 && header.isLossless
         let original = original(of: header)
         let bytes = await encoders.run {
@@ -342,7 +342,7 @@ extension Renderer {
 
     /// Decodes a picture once for all its levels, and stores these.
     private func pyramid(
-        of picture: Picture, _ file: OpenedFile, _ job: RenderJob, _ priority: SharedPriority
+        of picture: Picture, file: OpenedFile, job: RenderJob, priority: SharedPriority
     ) async throws(RequestError) -> TileBands.Pyramid {
         let version = picture.version
         return try await tiles.wholes.value(for: version, priority: priority.value) {

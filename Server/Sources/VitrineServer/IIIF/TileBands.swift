@@ -99,7 +99,7 @@ final class TileBands: Sendable {
         let x: Int
         let y: Int
 
-        init(_ source: CacheKey, _ version: String, _ factor: Int, _ band: PixelRect) {
+        init(_ source: CacheKey, version: String, factor: Int, band: PixelRect) {
             (self.source, self.version, self.factor, x, y) = (source, version, factor, band.x, band.y)
         }
 

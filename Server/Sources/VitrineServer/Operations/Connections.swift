@@ -35,7 +35,7 @@ package final class TLSContext: Sendable {
     /// Reads the files of a certificate.
     ///
     /// - Throws: ``ConfigurationError`` that names the file.
-    static func load(_ certificate: String, _ key: String, _ http2: Bool) throws -> NIOSSLContext {
+    static func load(_ certificate: String, key: String, http2: Bool) throws -> NIOSSLContext {
         func attempt<Value>(_ problem: String, _ body: () throws -> Value) throws -> Value {
             do {
                 return try body()
@@ -137,7 +137,7 @@ package struct HTTPConnectionSetup: ServerChildChannel {
     }
 
     private func connection(
-        _ isHTTP2: Bool, _ channel: any Channel, _ logger: Logger
+        _ isHTTP2: Bool, channel: any Channel, logger: Logger
     ) -> EventLoopFuture<Connection> {
         if isHTTP2, let http2 {
             watch(channel)
@@ -331,7 +331,7 @@ private final class StreamWatch: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// A promise that ends the count of a body's bytes.
     private func counting(
-        _ bytes: ByteBuffer, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?
+        _ bytes: ByteBuffer, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?
     ) -> EventLoopPromise<Void>? {
         guard let answers, let connection else { return promise }
         let part = answers.add(bytes, of: connection)
@@ -340,7 +340,7 @@ private final class StreamWatch: ChannelDuplexHandler, RemovableChannelHandler {
         return promise
     }
 
-    private func write(_ part: HTTPResponsePart, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
+    private func write(_ part: HTTPResponsePart, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         if pending == 0 { lastProgress = .now() }
         pending += 1
         let written = context.eventLoop.makePromise(of: Void.self)

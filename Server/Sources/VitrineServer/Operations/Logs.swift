@@ -218,7 +218,7 @@ package final class LogOutput: Sendable {
     }
 }
 
-private func systemWrite(_ descriptor: Int32, _ start: UnsafeRawPointer, _ count: Int) -> Int {
+private func systemWrite(_ descriptor: Int32, start: UnsafeRawPointer, count: Int) -> Int {
     write(descriptor, start, count)
 }
 

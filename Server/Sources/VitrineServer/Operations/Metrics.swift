@@ -62,7 +62,7 @@ package final class PrometheusRegistry: MetricsFactory {
 
     /// The series with these labels, made if there is none; nil if the name is one of another kind.
     private func series<S: Series>(
-        _ name: String, _ kind: Kind, _ labels: [(String, String)], _ make: () -> S
+        _ name: String, kind: Kind, labels: [(String, String)], make: () -> S
     ) -> S? {
         let text = Self.text(of: labels)
         return state.withLock { state in

@@ -280,7 +280,7 @@ package final class RequestHandler: Sendable {
     }
 
     private static func logFields(
-        _ method: String, _ path: String, status: Int, bytes: Int, seconds: Double, _ client: ClientAddress
+        _ method: String, path: String, status: Int, bytes: Int, seconds: Double, client: ClientAddress
     ) -> Logger.Metadata {
         [
             "method": .string(method), "path": .string(String(path.prefix(2048))),

@@ -235,8 +235,8 @@ private func headers(_ unit: String) -> Kind<[String: String]> {
 }
 
 func setting<Value: Sendable>(
-    _ name: String, _ path: any WritableKeyPath<ServerConfiguration, Value> & Sendable, _ kind: Kind<Value>,
-    _ aliases: String..., secret: Bool = false, reloads: Bool = false, _ help: () -> String
+    _ name: String, path: any WritableKeyPath<ServerConfiguration, Value> & Sendable, kind: Kind<Value>,
+    aliases: String..., secret: Bool = false, reloads: Bool = false, help: () -> String
 ) -> Setting {
     Setting(
         name: name, unit: kind.unit, help: help(), aliases: aliases.map { "IMGPROXY_" + $0 }, isSecret: secret,

@@ -33,7 +33,7 @@ package final class ServerBackend: ImageBackend {
             return place
         }
 
-        func keep(_ result: ImageResult, _ image: RenderedImage, _ slot: Int) {
+        func keep(_ result: ImageResult, image: RenderedImage, slot: Int) {
             places.withLock { places in
                 places[slot]?.result = result
                 places[slot]?.freshUntil = image.freshUntil

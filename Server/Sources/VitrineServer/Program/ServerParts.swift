@@ -27,8 +27,8 @@ public final class ImageRoutes: ImageAnswering {
         let service: ImageService<ServerBackend>
 
         init(
-            _ configuration: ServerConfiguration, _ observation: ServerObservation, continuing old: Renderer?,
-            _ shared: SharedParts
+            _ configuration: ServerConfiguration, observation: ServerObservation, continuing old: Renderer?,
+            shared: SharedParts
         ) throws {
             var rendering = try configuration.rendering { observation.received($0) }
             rendering.sources.buckets = shared.buckets
@@ -54,7 +54,7 @@ public final class ImageRoutes: ImageAnswering {
     }
 
     package init(
-        _ configuration: ServerConfiguration, _ observation: ServerObservation, _ logger: Logger
+        _ configuration: ServerConfiguration, observation: ServerObservation, logger: Logger
     ) throws {
         let shared = try SharedParts(configuration, logger)
         let first = try Current(configuration, observation, continuing: nil, shared)

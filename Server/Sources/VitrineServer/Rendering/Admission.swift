@@ -272,13 +272,13 @@ final class PlaceQueue: Sendable {
         }
     }
 
-    private func take(_ cost: Int, _ host: String?, _ state: inout State) {
+    private func take(_ cost: Int, host: String?, state: inout State) {
         state.running += 1
         state.cost += cost
         if let host { state.hosts[host, default: 0] += 1 }
     }
 
-    private func fits(_ cost: Int, _ host: String?, _ state: State) -> Bool {
+    private func fits(_ cost: Int, host: String?, state: State) -> Bool {
         guard state.running < places else { return false }
         // One that is larger than all places runs alone.
         guard state.cost <= capacity - min(cost, capacity) || state.running == 0 else { return false }
@@ -286,7 +286,7 @@ final class PlaceQueue: Sendable {
     }
 
     /// Whether waiters go before a new request: those of other hosts that are busy do not.
-    private func isBehind(_ priority: Priority, _ host: String?, _ state: State) -> Bool {
+    private func isBehind(_ priority: Priority, host: String?, state: State) -> Bool {
         state.waiters.contains { $0.priority >= priority && fits($0.cost, $0.host, state) }
     }
 

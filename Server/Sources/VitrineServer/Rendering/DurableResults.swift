@@ -235,8 +235,8 @@ package final class DurableResults: Sendable {
     }
 
     private func write(
-        _ bytes: [UInt8], for key: String, replacing: Bool, _ isCurrent: @Sendable () -> Bool,
-        _ began: ContinuousClock.Instant
+        _ bytes: [UInt8], for key: String, replacing: Bool, isCurrent: @Sendable () -> Bool,
+        began: ContinuousClock.Instant
     ) async {
         let created = Duration.milliseconds(Int64(Date().timeIntervalSince1970 * 1_000))
         let entry = S3ResultStore.Entry(bytes: bytes, contentType: SharedResult.mediaType, created: created)

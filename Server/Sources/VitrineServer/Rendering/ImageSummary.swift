@@ -59,7 +59,7 @@ package struct ImageSummary: Sendable, Hashable, Codable {
     package var exif: Exif?
 
     /// - Parameter image: A small picture of the source.
-    init(_ header: SourceHeader, _ source: [UInt8], _ image: Image) {
+    init(_ header: SourceHeader, source: [UInt8], image: Image) {
         kind = header.kind
         format = header.format?.rawValue
         mediaType = header.mediaType

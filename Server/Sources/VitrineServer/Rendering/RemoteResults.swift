@@ -187,7 +187,7 @@ package final class RemoteResults: Sendable {
     }
 
     /// The result in a quicker format, if another node is still making the better one.
-    func provisional(_ job: RenderJob, _ key: CacheKey, _ clock: WallClock) async -> SharedResult? {
+    func provisional(_ job: RenderJob, key: CacheKey, clock: WallClock) async -> SharedResult? {
         guard let tier else { return nil }
         switch await tier.lookup(Self.name(job, key), deadline: .now + wait / 4) {
         case .bypass: return nil
@@ -206,7 +206,7 @@ package final class RemoteResults: Sendable {
     ///
     /// - Parameter time: How long they use it.
     func shareProvisional(
-        _ result: SharedResult, _ job: RenderJob, _ key: CacheKey, for time: Duration, isBeingMade: Bool
+        _ result: SharedResult, job: RenderJob, key: CacheKey, for time: Duration, isBeingMade: Bool
     ) {
         guard let tier, let held = job.lease, !held.replacesResult else { return }
         Task {
@@ -266,8 +266,8 @@ extension Renderer {
     ///   - stored: The result on this node, whose time has passed.
     ///   - isRefresh: Whether no request waits.
     func makeShared(
-        _ job: RenderJob, _ stored: RenderedImage?, _ alternative: ImageFormat?, _ priority: SharedPriority,
-        isRefresh: Bool, _ remote: RemoteResults
+        _ job: RenderJob, stored: RenderedImage?, alternative: ImageFormat?, priority: SharedPriority,
+        isRefresh: Bool, remote: RemoteResults
     ) async throws(RequestError) -> Made {
         var job = job
         var known = stored
@@ -300,8 +300,8 @@ extension Renderer {
     }
 
     private func makeUnderLease(
-        _ job: RenderJob, _ known: RenderedImage?, hasOwn: Bool, _ alternative: ImageFormat?,
-        _ priority: SharedPriority
+        _ job: RenderJob, known: RenderedImage?, hasOwn: Bool, alternative: ImageFormat?,
+        priority: SharedPriority
     ) async throws(RequestError) -> Made {
         do throws(RequestError) {
             return try await makeHere(job, known, alternative, priority)
@@ -323,7 +323,7 @@ extension Renderer {
 
     /// The result in a quicker format by another node, which is still making the better one.
     private func provisional(
-        _ job: RenderJob, _ alternative: ImageFormat?, _ remote: RemoteResults
+        _ job: RenderJob, alternative: ImageFormat?, remote: RemoteResults
     ) async -> Made? {
         guard job.kind == .image, job.format == .avif || job.format == .jxl, configuration.encodeDeadline != nil
         else { return nil }
@@ -337,8 +337,8 @@ extension Renderer {
 
     /// Makes a result of a file that all nodes see, unless another node or the store has it of this version.
     func makeSharedFile(
-        _ job: RenderJob, _ version: String, _ alternative: ImageFormat?, _ priority: SharedPriority,
-        _ remote: RemoteResults
+        _ job: RenderJob, version: String, alternative: ImageFormat?, priority: SharedPriority,
+        remote: RemoteResults
     ) async throws(RequestError) -> Made {
         var job = job
         job.sharedVersion = version
@@ -366,7 +366,7 @@ extension Renderer {
 
     /// The result of another node, of the present version of a file.
     private func adopted(
-        _ result: SharedResult, _ job: RenderJob, _ origin: Rendering.Origin, _ sharing: Sharing
+        _ result: SharedResult, job: RenderJob, origin: Rendering.Origin, sharing: Sharing
     ) async -> Made {
         let now = configuration.clock.now
         let image = result.image.confirmed(
@@ -376,7 +376,7 @@ extension Renderer {
     }
 
     /// Gives other nodes a result, as ``keep(_:forKey:_:tags:levels:sharing:)`` says, within the fence.
-    func share(_ image: RenderedImage, _ job: RenderJob, tags: [String], _ sharing: Sharing) {
+    func share(_ image: RenderedImage, job: RenderJob, tags: [String], sharing: Sharing) {
         guard let remote, sharing != .none else { return }
         if job.source.isLocal, job.sharedVersion != image.sourceVersion {
             // The file has changed meanwhile, or other nodes have other files.

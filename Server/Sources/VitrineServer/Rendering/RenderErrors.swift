@@ -128,7 +128,7 @@ extension RequestError {
         }
     }
 
-    private init(_ limit: ImageLimits.Kind, _ actual: Int, _ allowed: Int) {
+    private init(_ limit: ImageLimits.Kind, actual: Int, allowed: Int) {
         let status = limit == .inputBytes || limit == .documentBytes ? 413 : 422
         let unit =
             switch limit {

@@ -78,7 +78,7 @@ package struct RenderGeometry: Sendable, Hashable {
     }
 
     private static func aspectRatioSize(
-        _ scaled: PixelSize, _ crop: PixelSize, _ target: PixelSize
+        _ scaled: PixelSize, crop: PixelSize, target: PixelSize
     ) -> PixelSize? {
         guard target.width > 0, target.height > 0 else { return nil }
         let result = PixelSize(
@@ -146,7 +146,7 @@ package struct RenderGeometry: Sendable, Hashable {
             rounded(abs(value) >= 1 ? value * scale : Double(side) * value)
         }
         /// - Parameter place: 0 at the beginning, 1 at the end, nil in the middle.
-        func start(_ outer: Int, _ inner: Int, _ offset: Int, _ place: Int?) -> Int {
+        func start(outer: Int, inner: Int, offset: Int, place: Int?) -> Int {
             let start =
                 switch place {
                 case 0?: offset
@@ -158,7 +158,7 @@ package struct RenderGeometry: Sendable, Hashable {
                 ? max(1 - inner, min(outer - 1, start)) : max(0, min(max(0, outer - inner), start))
         }
         if gravity.anchor == .focusPoint {
-            func focused(_ outer: Int, _ inner: Int, _ value: Double) -> Int {
+            func focused(outer: Int, inner: Int, value: Double) -> Int {
                 start(outer, inner, rounded(Double(outer) * max(0, min(1, value))) - inner / 2, 0)
             }
             return (focused(outer.width, inner.width, gravity.x), focused(outer.height, inner.height, gravity.y))

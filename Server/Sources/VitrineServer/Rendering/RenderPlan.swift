@@ -54,7 +54,7 @@ package struct RenderPlan: Sendable {
     /// - Throws: ``RequestError`` 422 for a result that is larger than its source and than
     ///   ``RenderSettings/maximumSide``.
     package init(
-        _ options: ProcessingOptions, _ header: SourceHeader, _ settings: RenderSettings = RenderSettings(),
+        _ options: ProcessingOptions, header: SourceHeader, settings: RenderSettings = RenderSettings(),
         sourceBytes: Int = 0
     ) throws(RequestError) {
         page = max(1, min(options.page, 1_000_000))
@@ -136,7 +136,7 @@ package struct RenderPlan: Sendable {
             return max(geometry.scaled.width, geometry.scaled.height) <= limit
                 ? geometry.scaled : geometry.scaled == geometry.source ? geometry.source : nil
         }
-        func side(_ all: Int, _ part: Int, _ scaled: Int) -> Int {
+        func side(_ all: Int, part: Int, scaled: Int) -> Int {
             max(scaled, RenderGeometry.scaled(all, by: Double(scaled) / Double(part)))
         }
         let whole = PixelSize(
@@ -170,7 +170,7 @@ struct EncodingPlan: Sendable, Hashable {
     ///   - negotiated: The format that the client prefers, if the URL names none; nil for the source's own.
     ///   - header: The source.
     ///   - settings: The server's qualities.
-    init(_ options: ProcessingOptions, negotiated: ImageFormat?, _ header: SourceHeader, _ settings: RenderSettings) {
+    init(_ options: ProcessingOptions, negotiated: ImageFormat?, header: SourceHeader, settings: RenderSettings) {
         let wanted = options.format ?? negotiated
         let own = header.format.flatMap { Self.writable.contains($0) ? $0 : nil }
         format = wanted ?? own
@@ -183,7 +183,7 @@ struct EncodingPlan: Sendable, Hashable {
     }
 
     private static func quality(
-        _ options: ProcessingOptions, _ format: ImageFormat, _ settings: RenderSettings
+        _ options: ProcessingOptions, format: ImageFormat, settings: RenderSettings
     ) -> Double {
         let own = options.quality.flatMap { $0 > 0 ? $0 : nil }
         let percent = own ?? options.formatQuality[format] ?? settings.formatQuality[format] ?? settings.quality
@@ -191,7 +191,7 @@ struct EncodingPlan: Sendable, Hashable {
     }
 
     /// The same in another format; nil to choose by the pixels.
-    func replacing(_ other: ImageFormat?, _ options: ProcessingOptions, _ settings: RenderSettings) -> EncodingPlan {
+    func replacing(_ other: ImageFormat?, options: ProcessingOptions, settings: RenderSettings) -> EncodingPlan {
         var plan = self
         plan.format = other
         plan.quality = Self.quality(options, other ?? .jpeg, settings)

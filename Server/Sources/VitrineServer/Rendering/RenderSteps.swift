@@ -13,7 +13,7 @@ struct RenderSteps: ImageProcessing {
     /// The sizes, if the picture arrives scaled; nil if it arrives with all its pixels.
     var geometry: RenderGeometry?
 
-    init(_ options: ProcessingOptions, _ header: SourceHeader, _ settings: RenderSettings) {
+    init(_ options: ProcessingOptions, header: SourceHeader, settings: RenderSettings) {
         self.options = options
         undo = options.autoRotate ? .up : Self.inverse(header.orientation)
         mayGrow = header.isVector
@@ -105,7 +105,7 @@ struct RenderSteps: ImageProcessing {
         let gravity = options.crop?.gravity ?? options.gravity
         if gravity.anchor == .smart { return try part(of: image, sizes.scaled, gravity, scale: 1) }
         let place = RenderGeometry.position(of: crop, in: sizes.source, gravity, scale: 1)
-        func scaled(_ offset: Int, _ all: Int, _ source: Int, _ part: Int) -> Int {
+        func scaled(_ offset: Int, all: Int, source: Int, part: Int) -> Int {
             let position = (Double(offset) * Double(all) / Double(source)).rounded()
             return max(0, min(all - part, Int(position)))
         }
@@ -242,7 +242,7 @@ struct RenderSteps: ImageProcessing {
     }
 
     private func marked(
-        _ image: Image, _ watermark: Image, _ wanted: ProcessingOptions.Watermark, _ sizes: RenderGeometry
+        _ image: Image, watermark: Image, wanted: ProcessingOptions.Watermark, sizes: RenderGeometry
     ) throws(ImageError) -> Image {
         var mark = watermark
         if wanted.scale > 0 {

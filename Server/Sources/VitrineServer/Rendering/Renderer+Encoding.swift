@@ -6,8 +6,8 @@ import VitrineImaging
 /// Encoding, with a deadline for AVIF and JPEG XL.
 extension Renderer {
     func encoded(
-        _ image: Image, _ plan: EncodingPlan, _ job: RenderJob, _ original: SourceTable.Original, _ place: Place,
-        _ alternative: ImageFormat?
+        _ image: Image, plan: EncodingPlan, job: RenderJob, original: SourceTable.Original, place: Place,
+        alternative: ImageFormat?
     ) async throws(RequestError) -> RenderedImage {
         let isSlow = plan.format == .avif || plan.format == .jxl
         guard isSlow, job.options.format == nil, let deadline = configuration.encodeDeadline else {
@@ -41,8 +41,8 @@ extension Renderer {
 
     /// Answers in a format that takes less time, while the better one is completed for the next request.
     func provisional(
-        _ image: Image, _ quick: EncodingPlan, _ job: RenderJob, _ original: SourceTable.Original, _ place: Place,
-        _ alternative: ImageFormat?, _ encoding: Task<Result<[UInt8], RequestError>, Never>
+        _ image: Image, quick: EncodingPlan, job: RenderJob, original: SourceTable.Original, place: Place,
+        alternative: ImageFormat?, encoding: Task<Result<[UInt8], RequestError>, Never>
     ) async throws(RequestError) -> RenderedImage {
         place.keep(cost: 4 * image.size.pixelCount)
         let key = Self.provisionalKey(job, alternative)
@@ -71,7 +71,7 @@ extension Renderer {
     }
 
     private func shareProvisional(
-        _ image: RenderedImage, _ job: RenderJob, _ key: CacheKey, _ original: SourceTable.Original, isBeingMade: Bool
+        _ image: RenderedImage, job: RenderJob, key: CacheKey, original: SourceTable.Original, isBeingMade: Bool
     ) {
         remote?.shareProvisional(
             SharedResult(image, tags: original.tags), job, key, for: configuration.minimumFreshness,
@@ -96,7 +96,7 @@ extension Renderer {
         return result.mapError { RequestError(rendering: $0) }
     }
 
-    func finished(_ bytes: [UInt8], _ image: Image, _ original: SourceTable.Original) -> RenderedImage {
+    func finished(_ bytes: [UInt8], image: Image, original: SourceTable.Original) -> RenderedImage {
         let format = ImageFormat.detect(Array(bytes.prefix(64)))
         return rendered(
             bytes, mediaType: format?.mediaType ?? "application/octet-stream", format: format, size: image.size,

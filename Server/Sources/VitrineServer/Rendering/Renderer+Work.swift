@@ -6,7 +6,7 @@ import VitrinePipeline
 /// The work on a result: from its source to the caches.
 extension Renderer {
     func make(
-        _ job: RenderJob, _ stored: RenderedImage?, _ alternative: ImageFormat?, _ priority: SharedPriority,
+        _ job: RenderJob, stored: RenderedImage?, alternative: ImageFormat?, priority: SharedPriority,
         isRefresh: Bool = false
     ) async throws(RequestError) -> Made {
         priority.queue.end()
@@ -25,7 +25,7 @@ extension Renderer {
 
     /// Makes a result on this node.
     func makeHere(
-        _ job: RenderJob, _ stored: RenderedImage?, _ alternative: ImageFormat?, _ priority: SharedPriority
+        _ job: RenderJob, stored: RenderedImage?, alternative: ImageFormat?, priority: SharedPriority
     ) async throws(RequestError) -> Made {
         if job.kind == .header, let made = try await localHeader(job) { return made }
         if let made = try await tile(job, priority) { return made }
@@ -48,7 +48,7 @@ extension Renderer {
 
     /// ``result(of:_:_:_:)``, whose error is kept for a while.
     private func rememberedResult(
-        of outcome: SourceGroups.Outcome, _ job: RenderJob, _ stored: RenderedImage?, _ alternative: ImageFormat?
+        of outcome: SourceGroups.Outcome, job: RenderJob, stored: RenderedImage?, alternative: ImageFormat?
     ) async throws(RequestError) -> Made {
         do throws(RequestError) {
             return try await result(of: outcome, job, stored, alternative)
@@ -64,7 +64,7 @@ extension Renderer {
     }
 
     private func result(
-        of outcome: SourceGroups.Outcome, _ job: RenderJob, _ stored: RenderedImage?, _ alternative: ImageFormat?
+        of outcome: SourceGroups.Outcome, job: RenderJob, stored: RenderedImage?, alternative: ImageFormat?
     ) async throws(RequestError) -> Made {
         switch outcome {
         case .unchanged(let loaded):
@@ -91,7 +91,7 @@ extension Renderer {
     }
 
     private func render(
-        _ job: RenderJob, _ task: ImageTask, _ loaded: SourceGroups.Loaded, _ place: Place, _ alternative: ImageFormat?
+        _ job: RenderJob, task: ImageTask, loaded: SourceGroups.Loaded, place: Place, alternative: ImageFormat?
     ) async throws(RequestError) -> Made {
         var made: Made
         let began = ContinuousClock.now
@@ -154,7 +154,7 @@ extension Renderer {
     }
 
     func store(
-        _ image: RenderedImage, _ job: RenderJob, _ original: SourceTable.Original, _ sharing: Sharing = .new
+        _ image: RenderedImage, job: RenderJob, original: SourceTable.Original, sharing: Sharing = .new
     ) async {
         failures.remove(job.key)
         guard original.isStorable || original.isStale else {

@@ -336,7 +336,7 @@ package final class Renderer: Sendable {
     }
 
     private func rendering(
-        of job: RenderJob, _ alternative: ImageFormat?, _ priority: Priority, _ deadline: ContinuousClock.Instant?
+        of job: RenderJob, alternative: ImageFormat?, priority: Priority, deadline: ContinuousClock.Instant?
     ) async throws(RequestError) -> Rendering {
         let stored = await storedRendering(of: job, alternative)
         let now = configuration.clock.now

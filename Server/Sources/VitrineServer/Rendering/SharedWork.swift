@@ -118,8 +118,8 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     /// Adds a caller, and the work if there is none. Returns whether there was.
     private func join(
-        _ key: Key, _ waiter: Int, _ priority: Priority, _ continuation: CheckedContinuation<Outcome, Never>,
-        _ body: @escaping @Sendable (SharedPriority) async throws(RequestError) -> Value
+        _ key: Key, waiter: Int, priority: Priority, continuation: CheckedContinuation<Outcome, Never>,
+        body: @escaping @Sendable (SharedPriority) async throws(RequestError) -> Value
     ) -> Bool {
         let (error, isShared) = state.withLock { state -> (RequestError?, Bool) in
             if let error = state.ended.removeValue(forKey: waiter) { return (error, false) }
@@ -138,8 +138,8 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     private func add(
-        _ key: Key, _ priority: Priority, isKept: Bool, _ state: inout State,
-        _ body: @escaping @Sendable (SharedPriority) async throws(RequestError) -> Value
+        _ key: Key, priority: Priority, isKept: Bool, state: inout State,
+        body: @escaping @Sendable (SharedPriority) async throws(RequestError) -> Value
     ) {
         state.nextID += 1
         let id = state.nextID
@@ -158,7 +158,7 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         }
     }
 
-    private func finish(_ key: Key, _ id: Int, _ outcome: Outcome) {
+    private func finish(_ key: Key, id: Int, outcome: Outcome) {
         let waiters = state.withLock { state -> [Caller] in
             guard let work = state.work[key], work.id == id else { return [] }
             state.work[key] = nil
@@ -168,7 +168,7 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     /// Ends a caller.
-    private func leave(_ key: Key, _ waiter: Int, _ error: RequestError) {
+    private func leave(_ key: Key, waiter: Int, error: RequestError) {
         let (continuation, task) = state.withLock {
             state -> (CheckedContinuation<Outcome, Never>?, Task<Void, Never>?) in
             guard let continuation = state.work[key]?.waiters.removeValue(forKey: waiter)?.continuation else {

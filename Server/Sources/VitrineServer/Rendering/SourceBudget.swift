@@ -66,7 +66,7 @@ package final class SourceBudget: Sendable {
 
     // MARK: Reservations
 
-    fileprivate func reserveNow(_ bytes: Int, _ holder: Int, _ host: String?) -> Bool {
+    fileprivate func reserveNow(_ bytes: Int, holder: Int, host: String?) -> Bool {
         state.withLock { state in
             // Those that wait already go first, unless bytes are held already.
             guard state.held[holder] != nil || !state.waiters.contains(where: { $0.host == nil || $0.host == host })
@@ -75,7 +75,7 @@ package final class SourceBudget: Sendable {
         }
     }
 
-    fileprivate func reserve(_ bytes: Int, _ holder: Int, _ host: String?) async throws(RequestError) {
+    fileprivate func reserve(_ bytes: Int, holder: Int, host: String?) async throws(RequestError) {
         let id = state.withLock { state in
             state.nextID += 1
             return state.nextID
@@ -97,7 +97,7 @@ package final class SourceBudget: Sendable {
     }
 
     /// Sets the bytes of a holder, whether they fit or not.
-    fileprivate func set(_ bytes: Int, _ holder: Int, _ host: String?) {
+    fileprivate func set(_ bytes: Int, holder: Int, host: String?) {
         let admitted = state.withLock { state in
             change(to: bytes, holder, host, &state)
             return admit(&state)
@@ -162,7 +162,7 @@ package final class SourceBudget: Sendable {
         for waiter in waiters { waiter.continuation.resume(returning: .success(())) }
     }
 
-    private func take(_ bytes: Int, _ holder: Int, _ host: String?, _ state: inout State) -> Bool {
+    private func take(_ bytes: Int, holder: Int, host: String?, state: inout State) -> Bool {
         let held = state.held[holder]
         let more = bytes - (held ?? 0)
         let ofHost = host.map { state.hosts[$0] ?? 0 } ?? 0
@@ -177,7 +177,7 @@ package final class SourceBudget: Sendable {
         return true
     }
 
-    private func change(to bytes: Int, _ holder: Int, _ host: String?, _ state: inout State) {
+    private func change(to bytes: Int, holder: Int, host: String?, state: inout State) {
         let more = bytes - (state.held[holder] ?? 0)
         state.held[holder] = bytes > 0 ? bytes : nil
         if bytes == 0, state.exceeding == holder { state.exceeding = nil }

@@ -12,7 +12,7 @@ struct SourceFetcher: Fetcher {
     private let didReceive: (@Sendable (_ bytes: Int) -> Void)?
 
     init(
-        _ request: HTTPRequest, _ options: FetchOptions, tags: [String], _ held: SourceReservation,
+        _ request: HTTPRequest, options: FetchOptions, tags: [String], held: SourceReservation,
         didReceive: (@Sendable (Int) -> Void)?
     ) {
         var network = NetworkFetcher<[UInt8]>(request: request, options: options, progress: progress)

@@ -125,7 +125,7 @@ final class SourceGroups: Sendable {
     /// - Parameters:
     ///   - didFail: Called with errors that concern all results of a source, and the key to keep them for.
     init(
-        _ sources: SourceTable, _ pipeline: ImagePipeline, _ admission: Admission, _ settings: RenderSettings,
+        _ sources: SourceTable, pipeline: ImagePipeline, admission: Admission, settings: RenderSettings,
         limits: ImageLimits, executor: BlockingExecutor,
         didFail: @escaping @Sendable (CacheKey, RequestError) -> Void
     ) {
@@ -168,7 +168,7 @@ final class SourceGroups: Sendable {
 
     // MARK: Members
 
-    private func join(_ id: Int, _ member: Member, _ priority: SharedPriority) {
+    private func join(id: Int, member: Member, priority: SharedPriority) {
         let key = member.job.groupKey
         let hasEnded = state.withLock { state in
             if state.ended.remove(id) != nil { return true }
@@ -226,7 +226,7 @@ final class SourceGroups: Sendable {
 
     // MARK: The work
 
-    private func run(_ source: SourceTable.Source, _ group: GroupID, _ priority: SharedPriority) async {
+    private func run(_ source: SourceTable.Source, group: GroupID, priority: SharedPriority) async {
         do throws(RequestError) {
             try await carryOut(source, group, priority)
         } catch {
@@ -237,7 +237,7 @@ final class SourceGroups: Sendable {
     }
 
     private func carryOut(
-        _ source: SourceTable.Source, _ group: GroupID, _ priority: SharedPriority
+        _ source: SourceTable.Source, group: GroupID, priority: SharedPriority
     ) async throws(RequestError) {
         var times = Times()
         var begin = ContinuousClock.now
@@ -277,7 +277,7 @@ final class SourceGroups: Sendable {
     }
 
     private func load(
-        _ source: SourceTable.Source, _ priority: Priority, _ held: SourceReservation
+        _ source: SourceTable.Source, priority: Priority, held: SourceReservation
     ) async throws(RequestError) -> SourceTable.Original {
         do throws(RequestError) {
             return try await sources.load(source, priority: priority, holding: held)
@@ -314,14 +314,14 @@ final class SourceGroups: Sendable {
         }
     }
 
-    private func deliverUnchanged(_ group: GroupID, _ original: SourceTable.Original, _ times: Times) {
+    private func deliverUnchanged(_ group: GroupID, original: SourceTable.Original, times: Times) {
         let loaded = Loaded(original: original, header: nil)
         for (_, member) in take(group, where: { $0.storedVersion == original.version }) {
             member.continuation.resume(returning: .success((.unchanged(loaded), times)))
         }
     }
 
-    private func deliverPassedThrough(_ group: GroupID, _ loaded: Loaded, _ times: Times) {
+    private func deliverPassedThrough(_ group: GroupID, loaded: Loaded, times: Times) {
         for (_, member) in take(group, where: { Self.passesThrough($0.job, loaded.header) }) {
             member.continuation.resume(returning: .success((.passThrough(loaded), times)))
         }
@@ -348,7 +348,7 @@ final class SourceGroups: Sendable {
 
     /// Starts the renders of all members in one go.
     private func start(
-        _ members: [Member], _ loaded: Loaded, _ place: Place, _ times: Times, _ priority: Priority
+        _ members: [Member], loaded: Loaded, place: Place, times: Times, priority: Priority
     ) {
         let gate = Gate()
         var deliveries: [(Member, Delivery)] = []
@@ -367,8 +367,8 @@ final class SourceGroups: Sendable {
     }
 
     private func request(
-        _ plan: RenderPlan, _ source: SourceTable.Source, _ original: SourceTable.Original, _ gate: Gate,
-        _ priority: Priority
+        _ plan: RenderPlan, source: SourceTable.Source, original: SourceTable.Original, gate: Gate,
+        priority: Priority
     ) -> ImageRequest {
         let moment =
             switch plan.moment {

@@ -71,7 +71,7 @@ package struct SourceHeader: Sendable, Hashable {
     }
 
     private static func image(
-        _ input: ImageInput, _ limits: ImageLimits, _ cancellation: CancellationToken
+        _ input: ImageInput, limits: ImageLimits, cancellation: CancellationToken
     ) throws(RequestError) -> SourceHeader {
         do {
             return SourceHeader(try ImageInfo(of: input, limits: limits, cancellation: cancellation))
@@ -90,7 +90,7 @@ package struct SourceHeader: Sendable, Hashable {
     }
 
     private static func document(
-        _ input: ImageInput, _ page: Int, _ limits: ImageLimits, _ cancellation: CancellationToken
+        _ input: ImageInput, page: Int, limits: ImageLimits, cancellation: CancellationToken
     ) throws(RequestError) -> SourceHeader {
         do {
             let info = try PDFDocument(input).info(pages: page...page, limits: limits, cancellation: cancellation)
@@ -109,7 +109,7 @@ package struct SourceHeader: Sendable, Hashable {
     }
 
     private static func video(
-        _ input: ImageInput, _ mediaType: String, _ limits: ImageLimits, _ cancellation: CancellationToken
+        _ input: ImageInput, mediaType: String, limits: ImageLimits, cancellation: CancellationToken
     ) throws(RequestError) -> SourceHeader {
         do {
             let info = try VideoInfo(of: input, limits: limits, cancellation: cancellation)

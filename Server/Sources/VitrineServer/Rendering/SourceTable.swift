@@ -384,7 +384,7 @@ package struct SourceTable: Sendable {
     }
 
     private func read(
-        _ names: [String], _ root: LocalRoot, _ held: SourceReservation
+        _ names: [String], root: LocalRoot, held: SourceReservation
     ) async throws(RequestError) -> LocalRoot.File {
         let limit = configuration.maximumBytes
         while true {
@@ -399,7 +399,7 @@ package struct SourceTable: Sendable {
     }
 
     private func load(
-        _ fetcher: SourceFetcher, _ source: Source, _ priority: Priority, _ held: SourceReservation
+        _ fetcher: SourceFetcher, source: Source, priority: Priority, held: SourceReservation
     ) async throws(RequestError) -> Original {
         let epoch = fence.epoch(of: source.tags)
         await fence.beginLoad(source.key, epoch: epoch)
@@ -435,7 +435,7 @@ package struct SourceTable: Sendable {
         return request
     }
 
-    private func fetcher(_ url: URL, _ source: Source, _ held: SourceReservation) -> SourceFetcher {
+    private func fetcher(_ url: URL, source: Source, held: SourceReservation) -> SourceFetcher {
         var request = request(url)
         var options = options
         if let host = source.host {

@@ -17,7 +17,7 @@ package struct RawExcerpt: Sendable {
     package init?(beginning: [UInt8], total: Int) {
         let reader = ByteReader(ByteSource(beginning: beginning, count: total, name: "beginning"))
         guard let format = try? Codecs.standard.format(of: reader), let locator = Codecs.standard[format]?.locator,
-            let found = try? locator.pictures(reader, format, .standard)
+            let found = try? locator.pictures(reader, format: format, limits: .standard)
         else { return nil }
         // Sizes stand in the previews themselves, which are not here; larger ones have more bytes.
         let ranges = found.pictures.compactMap { picture -> Range<Int>? in

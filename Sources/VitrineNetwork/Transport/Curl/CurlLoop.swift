@@ -266,7 +266,7 @@ extension CurlLoop {
             done: { context, result, message in
                 guard let transfer = transferBehind(context) else { return }
                 let text = message.map { String(cString: $0) } ?? ""
-                transfer.loop.finish(transfer, result, text)
+                transfer.loop.finish(transfer, result: result, message: text)
             })
     }
 
@@ -315,7 +315,7 @@ extension CurlLoop {
         return true
     }
 
-    private func finish(_ transfer: CurlTransfer, _ result: Int32, _ message: String) {
+    private func finish(_ transfer: CurlTransfer, result: Int32, message: String) {
         end(transfer, transfer.outcome(result, message, now: now))
         release(transfer)
     }

@@ -23,7 +23,7 @@ struct MediaHeader: Sendable {
         if let header = try? ImageDecoder().header(of: source) {
             kind = .photo
             pixelSize = header.info.size
-            captureDate = header.exif.flatMap { Self.date(reader, $0, timeZone) }
+            captureDate = header.exif.flatMap { Self.date(reader, range: $0, timeZone: timeZone) }
             return
         }
         guard let prefix = try? source.bytes(at: 0, count: VideoSignature.length) else { return }
@@ -37,7 +37,7 @@ struct MediaHeader: Sendable {
         }
     }
 
-    private static func date(_ reader: ByteReader, _ range: Range<Int>, _ timeZone: TimeZone) -> Date? {
+    private static func date(_ reader: ByteReader, range: Range<Int>, timeZone: TimeZone) -> Date? {
         // A block holds a small picture as well, rarely above 64 KiB; the date stands before it.
         let end = range.lowerBound + min(range.count, 256 << 10)
         guard let bytes = try? reader.bytes(range.lowerBound..<end) else { return nil }
@@ -131,11 +131,11 @@ package enum VideoSignature {
 enum CivilTime {
     /// Seconds from 1 January 1970, 00:00, to a date and time of day of the same zone.
     static func seconds(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) -> Double {
-        Double(((days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second)
+        Double(((days(year: year, month: month, day: day) * 24 + hour) * 60 + minute) * 60 + second)
     }
 
     /// Days from 1 January 1970. Years begin with March, so that leap days come last.
-    private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
+    private static func days(year: Int, month: Int, day: Int) -> Int {
         let y = month <= 2 ? year - 1 : year
         let m = month <= 2 ? month + 9 : month - 3
         let leapDays = y / 4 - y / 100 + y / 400

@@ -17,7 +17,7 @@ package final class Demo {
     package private(set) var opened = ContinuousClock.now
     private var status: Int32 = 0
 
-    private init(_ title: String, _ arguments: DemoArguments, _ size: (Int, Int)) {
+    private init(_ title: String, arguments: DemoArguments, size: (Int, Int)) {
         self.arguments = arguments
         let (width, height) = arguments.size(default: size)
         window = Window(title, width: width, height: height)

@@ -13,7 +13,7 @@ final class ShelfDrive {
     private let files: [String]
 
     /// - Parameter files: The files to drop. Default: generated images.
-    init(_ demo: Demo, _ view: ShelfView, _ files: [String]) {
+    init(_ demo: Demo, view: ShelfView, files: [String]) {
         (self.demo, self.view, self.files) = (demo, view, files)
         shelf = view.shelf
     }

@@ -54,7 +54,7 @@ final class PaintableCanvas {
         return abs(Double(one.width * other.height) / Double(one.height * other.width) - 1) < 0.02
     }
 
-    private func draw(_ layer: Layer, on snapshot: OpaquePointer, _ width: Double, _ height: Double, opacity: Double) {
+    private func draw(_ layer: Layer, on snapshot: OpaquePointer, width: Double, height: Double, opacity: Double) {
         let size = layer.texture.size
         let (drawnWidth, drawnHeight) = (layer.fit ?? fit).size(
             of: Double(size.width) / scale, Double(size.height) / scale, in: width, height)

@@ -93,7 +93,7 @@ extension GTKObject {
         connect("prepare", unsafeBitCast(call, to: GCallback.self), body)
     }
 
-    private func connect<Body>(_ signal: String, _ call: GCallback, _ body: Body) {
+    private func connect<Body>(_ signal: String, call: GCallback, body: Body) {
         g_signal_connect_data(
             raw, signal, call, Unmanaged.passRetained(Handler(body)).toOpaque(), { data, _ in release(data) },
             GConnectFlags(rawValue: 0))
