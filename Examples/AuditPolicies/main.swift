@@ -13,7 +13,7 @@ enum ExampleTime { static let now = Mutex(Duration.seconds(86_400) * 20_000) }
 
 var configuration = CacheConfiguration(root: directory)
 configuration.clock = WallClock { ExampleTime.now.withLock { $0 } }
-let cache = Cache<Data>(name: "letters", configuration: configuration)
+let cache = ValueCache<Data>(name: "letters", configuration: configuration)
 
 func names(_ entries: [AuditEntry]) -> String { entries.map(\.key.description).sorted().joined(separator: " ") }
 

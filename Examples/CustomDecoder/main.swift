@@ -22,7 +22,7 @@ let codec = Codec(.sunRaster) { prefix in
     let size = request.info.storedSize
     let pixels = try source.bytes(at: 32, count: 4 * size.pixelCount)
     guard pixels.count == 4 * size.pixelCount else { throw ImageError.truncated(input: source.name) }
-    return try Image(width: size.width, height: size.height, layout: .xrgb8, alpha: .opaque, bytes: pixels)
+    return try PixelImage(width: size.width, height: size.height, layout: .xrgb8, alpha: .opaque, bytes: pixels)
 }
 
 /// The header of a file.
@@ -48,7 +48,7 @@ try ImageDecoder.register(codec)
 let info = try await ImageDecoder().info(of: .file(file.path))
 print("after:", info.format, info.size, info.format.mediaType)
 
-let thumbnail = try await ImagePipeline.shared.image(for: ImageRequest(file, size: .fit(50)))
+let thumbnail = try await ImagePipeline.shared.image(for: ImageRequest(file, resizing: .fit(50)))
 print("thumbnail:", thumbnail.size, "- blue:", thumbnail[25, 12].blue)
 
 // An announcement beyond the limits is refused before the codec is asked for pixels.

@@ -27,7 +27,7 @@ enum ExampleTime { static let now = Mutex(Duration.seconds(0)) }
 
 var configuration = CacheConfiguration(root: directory)
 configuration.clock = WallClock { ExampleTime.now.withLock { $0 } }
-let cache = Cache<String>(name: "weather", configuration: configuration)
+let cache = ValueCache<String>(name: "weather", configuration: configuration)
 
 for city in ["Bremen", "Basel", "Bremen"] { print(city, try await cache.value(from: WeatherFetcher(city: city))) }
 print("asked for Bremen:", WeatherFetcher.asked.withLock { $0["Bremen"] ?? 0 })

@@ -7,9 +7,9 @@ let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-
 defer { try? FileManager.default.removeItem(atPath: directory) }
 let samples = CommandLine.arguments.dropFirst().first ?? "Samples"
 
-let cache = Cache<Image>(name: "pictures", configuration: CacheConfiguration(root: directory))
+let cache = ValueCache<PixelImage>(name: "pictures", configuration: CacheConfiguration(root: directory))
 let made = Mutex(0)
-var icon = Format<Image>("icon", diskCapacity: .megabytes(10)) { image in
+var icon = CacheFormat<PixelImage>("icon", diskCapacity: .megabytes(10)) { image in
     made.withLock { $0 += 1 }
     return try ImageResizer.crop(width: 64, height: 64).resize(image).processed(by: [.roundCorners(16)])
 }

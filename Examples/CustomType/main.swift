@@ -24,19 +24,19 @@ struct Palette: CacheableValue, Equatable {
 }
 
 let configuration = CacheConfiguration(root: directory)
-let cache = Cache<Palette>(name: "palettes", configuration: configuration)
+let cache = ValueCache<Palette>(name: "palettes", configuration: configuration)
 // A format works for any type. This one is the first colour.
-cache.register(Format("accent") { palette in Palette(Array(palette.colors.prefix(1))) })
+cache.register(CacheFormat("accent") { palette in Palette(Array(palette.colors.prefix(1))) })
 
 let sunset = Palette([[250, 120, 40], [90, 20, 60], [20, 10, 40]])
 try await cache.set(sunset, forKey: "sunset")
 try await cache.flush()
-let again = Cache<Palette>(name: "palettes", configuration: configuration)
+let again = ValueCache<Palette>(name: "palettes", configuration: configuration)
 print("comes back equal:", try await again.value(forKey: "sunset") == sunset)
 print("accent:", try await cache.value(forKey: "sunset", format: "accent") { sunset }.colors)
 
 // Damaged bytes are a miss and are removed. Other entries stay.
-let bytes = Cache<Data>(name: "palettes", configuration: configuration)
+let bytes = ValueCache<Data>(name: "palettes", configuration: configuration)
 try await bytes.set(Data([1, 2]), forKey: "broken")
 try await bytes.flush()
 print("a palette:", try await again.value(forKey: "broken") != nil)
@@ -44,7 +44,7 @@ print("left:", try await again.count())
 
 // Codable types need no code.
 struct Reader: Codable { var name: String, page: Int }
-let readers = Cache<CodableBox<Reader>>(name: "readers", configuration: configuration)
+let readers = ValueCache<CodableBox<Reader>>(name: "readers", configuration: configuration)
 readers["anna"] = CodableBox(Reader(name: "Anna", page: 42))
 print("reader:", readers["anna"]?.value.page ?? 0)
 // Finish pending writes before the directory is removed.

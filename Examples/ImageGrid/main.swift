@@ -9,22 +9,22 @@ defer { try? FileManager.default.removeItem(atPath: directory) }
 /// A cell of 100 points on a display of two pixels a point.
 @MainActor
 final class Cell: ImageTarget {
-    private(set) var image: Image?
+    private(set) var image: PixelImage?
     private(set) var faded = false
     private(set) lazy var binding = ImageBinding(self)
 
-    func show(_ image: Image?, transition: ImageTransition) {
+    func show(_ image: PixelImage?, transition: ImageTransition) {
         self.image = image
         faded = transition != .none
     }
 
-    var targetGeometry: TargetGeometry? { TargetGeometry(width: 100, height: 100, scale: 2, mode: .aspectFill) }
+    var targetGeometry: TargetGeometry? { TargetGeometry(width: 100, height: 100, scale: 2, mode: .fill) }
 }
 
 // Images that differ in their colour.
 let server = try ExampleServer { request in
     let number = UInt8(request.path.dropFirst()) ?? 0
-    guard let picture = try? Image(size: PixelSize(300), color: Color(red: number, green: 0, blue: 0)).encoded(as: .png)
+    guard let picture = try? PixelImage(size: PixelSize(300), color: PixelColor(red: number, green: 0, blue: 0)).encoded(as: .png)
     else { return .status(500) }
     return .body(picture, type: "image/png")
 }

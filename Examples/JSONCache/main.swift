@@ -14,7 +14,7 @@ let server = try ExampleServer { request in
 }
 let url = server.url("/users/haneke")
 
-let cache = Cache<JSON>(name: "users", configuration: CacheConfiguration(root: directory))
+let cache = ValueCache<JSONValue>(name: "users", configuration: CacheConfiguration(root: directory))
 let user = try await cache.value(from: url)
 print("loaded:", user["name"]?.string ?? "no name")
 for film in user["films"]?.array ?? [] { print("-", film["title"]?.string ?? "", film["year"]?.int ?? 0) }
@@ -33,7 +33,7 @@ do {
 try await cache.flush()
 let requests = server.requests.count
 server.stop()
-let later = Cache<JSON>(name: "users", configuration: CacheConfiguration(root: directory))
+let later = ValueCache<JSONValue>(name: "users", configuration: CacheConfiguration(root: directory))
 struct User: Decodable { var name: String }
 print("from disk:", try await later.value(from: url).decoded(as: User.self).name)
 print("requests:", requests)

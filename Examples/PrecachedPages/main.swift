@@ -12,9 +12,9 @@ let pages = (1...info.pageCount).map { document.page($0) }
 print("pages:", pages.count)
 
 let service = ImagePipeline(.init(root: directory))
-let prefetch = service.prefetch(pages.map { ImageRequest($0, size: .fit(120)) })
+let prefetch = service.prefetch(pages.map { ImageRequest($0, resizing: .fit(120)) })
 // Joins a running request and raises its priority.
-let first = try await service.image(for: ImageRequest(pages[0], size: .fit(120), priority: .veryHigh))
+let first = try await service.image(for: ImageRequest(pages[0], resizing: .fit(120), priority: .veryHigh))
 print("page 1 is there:", max(first.width, first.height) == 120)
 let done = await prefetch.finished
 print("on disk:", done.made + done.skipped, "- failed:", done.failed)
@@ -22,7 +22,7 @@ try await service.cache.flush()
 
 // The reader is opened again. All pages come from the cache.
 let again = ImagePipeline(.init(root: directory))
-for page in pages { _ = try await again.image(for: ImageRequest(page, size: .fit(120))) }
+for page in pages { _ = try await again.image(for: ImageRequest(page, resizing: .fit(120))) }
 print("drawn:", again.statistics.made, "- from disk:", again.statistics.fromDisk)
 // Finish pending writes before the directory is removed.
 try await again.cache.flush()

@@ -8,11 +8,11 @@ defer { try? FileManager.default.removeItem(atPath: directory) }
 
 let server = try ExampleServer { request in
     let side = ["/large.png": 400, "/medium.png": 100, "/small.png": 20][request.path] ?? 1
-    guard let picture = try? Image(size: PixelSize(side), color: .white).encoded(as: .png) else { return .status(500) }
+    guard let picture = try? PixelImage(size: PixelSize(side), color: .white).encoded(as: .png) else { return .status(500) }
     return .body(picture, type: "image/png")
 }
 let (large, medium, small) = (server.url("/large.png"), server.url("/medium.png"), server.url("/small.png"))
-let cache = Cache<Image>(name: "pictures", configuration: CacheConfiguration(root: directory))
+let cache = ValueCache<PixelImage>(name: "pictures", configuration: CacheConfiguration(root: directory))
 let images = ObservedCache.images(in: cache)
 
 // A list has shown the small image before. The medium one was never loaded.

@@ -6,7 +6,7 @@ import Vitrine
 let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-set-\(UUID().uuidString)").path
 defer { try? FileManager.default.removeItem(atPath: directory) }
 
-let cache = Cache<Data>(name: "funny-games", configuration: CacheConfiguration(root: directory))
+let cache = ValueCache<Data>(name: "funny-games", configuration: CacheConfiguration(root: directory))
 try await cache.set(Data("a film".utf8), forKey: "funny-games.mp4")
 print("at once:", cache["funny-games.mp4"].map { String(decoding: $0, as: UTF8.self) } ?? "nothing")
 
@@ -22,7 +22,7 @@ cache["draft"] = Data("a thought".utf8)
 print("in both:", await cache.containsInBoth("funny-games.mp4"), "- the draft:", await cache.containsInBoth("draft"))
 
 // A value is computed on the first request, once for all concurrent requests.
-let texts = Cache<String>(name: "notes", configuration: CacheConfiguration(root: directory))
+let texts = ValueCache<String>(name: "notes", configuration: CacheConfiguration(root: directory))
 let made = Mutex(0)
 try await withThrowingTaskGroup(of: String.self) { group in
     for _ in 0..<100 {

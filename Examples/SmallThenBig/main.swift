@@ -11,7 +11,7 @@ let source = BuiltInSource.file(samples + "/lake.jpg")
 
 func show() async throws {
     let sequence = ImageTaskSequence([
-        ImageTask(ImageRequest(source, size: .fit(60))), ImageTask(ImageRequest(source, size: .fit(300))),
+        ImageTask(ImageRequest(source, resizing: .fit(60))), ImageTask(ImageRequest(source, resizing: .fit(300))),
     ])
     service.start(sequence)
     for try await stage in sequence.stages { print("stage \(stage.index):", stage.image.size) }

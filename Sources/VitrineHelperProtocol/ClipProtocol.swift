@@ -56,7 +56,7 @@ package struct VideoClip: Sendable, Equatable {
     package var frameCount: Int { seconds.count }
 
     /// Adds a frame of ``size``. Transparent pixels become black.
-    package mutating func append(_ image: Image, seconds: Double) {
+    package mutating func append(_ image: PixelImage, seconds: Double) {
         self.seconds.append(seconds)
         image.converted(to: image.hasAlpha ? .premultiplied : .opaque).appendColors(to: &pixels)
     }
@@ -64,8 +64,8 @@ package struct VideoClip: Sendable, Equatable {
     /// Returns a frame.
     ///
     /// - Precondition: The frame exists.
-    package func image(at frame: Int) -> Image {
-        Image(size: size, colors: pixels[(frame * size.pixelCount * 3)...])
+    package func image(at frame: Int) -> PixelImage {
+        PixelImage(size: size, colors: pixels[(frame * size.pixelCount * 3)...])
     }
 
     package func encoded() -> [UInt8] {
@@ -95,7 +95,7 @@ package struct VideoClip: Sendable, Equatable {
     }
 }
 
-extension Image {
+extension PixelImage {
     /// Appends red, green and blue of all pixels, row by row.
     fileprivate func appendColors(to bytes: inout [UInt8]) {
         let count = 3 * size.pixelCount

@@ -13,9 +13,9 @@ package enum DocumentFit: UInt8, Sendable {
     /// Converts a mode of pictures. The client cuts crops.
     package init(_ mode: ImageResizer.Mode) {
         switch mode {
-        case .fill: self = .stretch
-        case .aspectFit: self = .inside
-        case .aspectFill, .crop: self = .cover
+        case .stretch: self = .stretch
+        case .fit: self = .inside
+        case .fill, .crop: self = .cover
         case .limit: self = .limit
         case .none: self = .none
         }
@@ -24,9 +24,9 @@ package enum DocumentFit: UInt8, Sendable {
     /// The equivalent mode of pictures.
     package var mode: ImageResizer.Mode {
         switch self {
-        case .stretch: .fill
-        case .inside: .aspectFit
-        case .cover: .aspectFill
+        case .stretch: .stretch
+        case .inside: .fit
+        case .cover: .fill
         case .limit: .limit
         case .none: .none
         }

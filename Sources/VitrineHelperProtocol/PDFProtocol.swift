@@ -11,7 +11,7 @@ package struct PDFParameters: Sendable, Equatable {
     package var pageSizes = 0
     package var target = DocumentTarget()
     /// The colour under the page.
-    package var background = Color.white
+    package var background = PixelColor.white
     /// The user's or the owner's password; nil for none.
     package var password: String?
 
@@ -34,7 +34,7 @@ package struct PDFParameters: Sendable, Equatable {
         page = wire.int()
         pageSizes = wire.int()
         target = DocumentTarget(&wire)
-        background = Color(
+        background = PixelColor(
             red: wire.integer(), green: wire.integer(), blue: wire.integer(), alpha: wire.integer())
         let hasPassword = wire.bool()
         let text = String(decoding: wire.byteArray(), as: UTF8.self)

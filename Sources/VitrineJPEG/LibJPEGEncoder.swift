@@ -16,7 +16,7 @@ package struct LibJPEGEncoder: ImageEncoding {
     /// - Parameter quality: From 0 to 1; the library's 1 to 100. A value that is not a number counts as 0.
     /// - Throws: ``ImageError/encodingFailed(format:reason:)`` when a side is more than 65,500 pixels, when Exif is
     ///   more than 65,527 or XMP more than 65,504 bytes (each must fit into one segment), or when memory runs out.
-    package func encode(_ image: Image, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
+    package func encode(_ image: PixelImage, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
         var picture = cjpeg_picture()
         picture.width = UInt32(clamping: image.width)
         picture.height = UInt32(clamping: image.height)
@@ -35,7 +35,7 @@ package struct LibJPEGEncoder: ImageEncoding {
     }
 
     private func encode(
-        _ picture: cjpeg_picture, image: Image, metadata: ImageMetadata
+        _ picture: cjpeg_picture, image: PixelImage, metadata: ImageMetadata
     ) throws(ImageError) -> [UInt8] {
         var bytes: UnsafeMutablePointer<UInt8>?
         var size = 0

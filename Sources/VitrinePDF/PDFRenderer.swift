@@ -55,7 +55,7 @@ final class PDFRenderer: DocumentRendering {
     }
 
     private static func draw(
-        _ document: OpenDocument, page: Int, _ size: PixelSize, over background: Color, limits: ImageLimits
+        _ document: OpenDocument, page: Int, _ size: PixelSize, over background: PixelColor, limits: ImageLimits
     ) throws(ImageError) -> DecodedImage {
         let drawing = cpoppler_drawing(
             page: Int32(page - 1), width: Int32(size.width), height: Int32(size.height), red: background.red,

@@ -13,7 +13,7 @@ package struct PNGEncoder: ImageEncoding {
 
     package var format: ImageFormat { .png }
 
-    package func encode(_ image: Image, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
+    package func encode(_ image: PixelImage, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
         guard image.width <= 0x7FFF_FFFF, image.height <= 0x7FFF_FFFF else {
             throw .encodingFailed(format: .png, reason: "the image is too large")
         }
@@ -105,7 +105,7 @@ package struct LibPNGEncoder: ImageEncoding {
 
     package var format: ImageFormat { .png }
 
-    package func encode(_ image: Image, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
+    package func encode(_ image: PixelImage, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
         let pixels = PNGPixels(image, allChannels: options.writesAllChannels)
         let exif = options.metadata?.exif.flatMap { $0.isEmpty ? nil : $0 }
         // C strings end at a zero byte: without one libpng would read on.

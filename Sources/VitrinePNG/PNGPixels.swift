@@ -31,7 +31,7 @@ struct PNGPixels {
     /// Converts an image. Grey images become grey, images of at most 256 colours get a palette.
     ///
     /// - Parameter allChannels: Whether it stays RGBA for any colours.
-    init(_ image: Image, allChannels: Bool = false) {
+    init(_ image: PixelImage, allChannels: Bool = false) {
         let straight = Self.straight(image)
         width = image.width
         height = image.height
@@ -65,8 +65,8 @@ struct PNGPixels {
     }
 
     /// All pixels as RGBA with straight alpha, without padding between rows.
-    private static func straight(_ image: Image) -> [UInt8] {
-        let rowBytes = image.width * Image.bytesPerPixel
+    private static func straight(_ image: PixelImage) -> [UInt8] {
+        let rowBytes = image.width * PixelImage.bytesPerPixel
         return [UInt8](unsafeUninitializedCapacity: rowBytes * image.height) { buffer, count in
             count = rowBytes * image.height
             let to = UnsafeMutableRawBufferPointer(buffer)

@@ -22,7 +22,7 @@ struct FrameTaker {
     ///
     /// - Parameter isExact: Whether to take the frame displayed at that second. Otherwise the nearest key frame, or the
     ///   next frame of a film without key frames.
-    func frame(at second: Double, isExact: Bool, clampsToEnd: Bool) throws(ImageError) -> Image {
+    func frame(at second: Double, isExact: Bool, clampsToEnd: Bool) throws(ImageError) -> PixelImage {
         if !isExact {
             try begin(keyFrames: true)
             if let frame = try keyFrame(near: second) { return try picture(frame) }
@@ -65,7 +65,7 @@ struct FrameTaker {
     }
 
     /// Returns the attached picture.
-    func cover() throws(ImageError) -> Image {
+    func cover() throws(ImageError) -> PixelImage {
         try video.begin(cover: true, keyFrames: false, reduction: 1, side: 0)
         guard let frame = try video.next() else {
             throw .corrupt(input: "input", reason: "its attached picture cannot be decoded")
@@ -87,7 +87,7 @@ struct FrameTaker {
     }
 
     /// Returns the picture of the frame decoded last.
-    func picture(_ frame: cffmpeg_frame, orientation: Orientation? = nil) throws(ImageError) -> Image {
+    func picture(_ frame: cffmpeg_frame, orientation: Orientation? = nil) throws(ImageError) -> PixelImage {
         let shape = FrameShape(
             stored: PixelSize(width: Int(frame.full_width), height: Int(frame.full_height)),
             pixelShape: (Int(frame.sar_num), Int(frame.sar_den)), orientation: orientation ?? video.orientation)

@@ -7,7 +7,7 @@ import VitrineImaging
 /// frames between if these repeat one key frame. Takes the best of them when none is good.
 struct PosterSearch {
     private let taker: FrameTaker
-    private var image: Image?
+    private var image: PixelImage?
     /// The second of the image.
     private var second = 0.0
     private var score = -1.0
@@ -34,7 +34,7 @@ struct PosterSearch {
     /// The poster.
     ///
     /// - Throws: An error when no frame can be decoded.
-    func best() throws(ImageError) -> Image {
+    func best() throws(ImageError) -> PixelImage {
         var search = self
         var failure: ImageError?
         do throws(ImageError) {

@@ -67,7 +67,7 @@ final class VideoRenderer: DocumentRendering {
 
     private static func image(
         _ video: OpenVideo, parameters: VideoParameters, limits: ImageLimits
-    ) throws(ImageError) -> Image {
+    ) throws(ImageError) -> PixelImage {
         let taker = FrameTaker(video: video, rule: parameters.target.resizer(limits: limits))
         if parameters.prefersCover, video.hasCover, let cover = try? taker.cover() { return cover }
         guard video.hasVideo else { throw VideoFailure.noVideo.error }
@@ -90,7 +90,7 @@ final class VideoRenderer: DocumentRendering {
     }
 }
 
-extension Image {
+extension PixelImage {
     /// The pixels as a decoder's samples, for the client; without alpha in an opaque image.
     var samples: DecodedImage {
         let channels = hasAlpha ? 4 : 3

@@ -128,12 +128,12 @@ package struct WebPageSource: FileBackedSource {
     ///   ``ImagePipelineError/limitExceeded(source:limit:actual:allowed:)`` beyond ``maximumMemory``,
     ///   ``ImagePipelineError/unreadable(source:reason:)`` when the page cannot be loaded or the browser does not
     ///   start, ``ImagePipelineError/timedOut(source:)``, ``ImagePipelineError/cancelled(source:)``.
-    package func image(_ request: RenderRequest) throws -> Image {
+    package func image(_ request: RenderRequest) throws -> PixelImage {
         try finish(draw(request), request)
     }
 
     /// Sizes that are laid out alike are drawn once; those of other viewports one by one.
-    package func images(_ requests: [RenderRequest]) throws -> [Image] {
+    package func images(_ requests: [RenderRequest]) throws -> [PixelImage] {
         let pages = requests.map(viewport)
         guard let first = requests.first, pages.allSatisfy({ $0.isLaidOut(like: pages[0]) }) else {
             return try requests.map(image)
@@ -164,7 +164,7 @@ package struct WebPageSource: FileBackedSource {
             width: width, height: Int(height), scale: min(max(1, scale), 4), isFullPage: showsFullPage)
     }
 
-    private func draw(_ request: RenderRequest, _ page: BrowserViewport? = nil) throws(ImagePipelineError) -> Image {
+    private func draw(_ request: RenderRequest, _ page: BrowserViewport? = nil) throws(ImagePipelineError) -> PixelImage {
         guard let scheme, allowedSchemes.contains(scheme) else {
             let names = allowedSchemes.map(\.name).sorted().joined(separator: ", ")
             throw .unsupported(source: name, reason: "only addresses that begin with these are allowed: \(names)")
@@ -207,14 +207,14 @@ package struct WebPageSource: FileBackedSource {
     }
 
     /// The drawn page at the request's size: exactly that, unless it has a shape of its own.
-    private func finish(_ page: Image, _ request: RenderRequest) throws(ImagePipelineError) -> Image {
+    private func finish(_ page: PixelImage, _ request: RenderRequest) throws(ImagePipelineError) -> PixelImage {
         var resizer = request.resizer
         if !showsFullPage, !request.size.isEmpty {
             switch request.mode {
             case .none, .limit: break
             // The viewport has this shape but for rounding.
-            case .fill, .aspectFit, .aspectFill, .crop:
-                resizer.mode = .fill
+            case .stretch, .fit, .fill, .crop:
+                resizer.mode = .stretch
                 resizer.allowsUpscaling = true
             }
         }

@@ -149,8 +149,8 @@ private final class LibJXLFrames: FrameDecoding {
 struct LibJXLEncoder: ImageEncoding {
     let format = ImageFormat.jxl
 
-    func encode(_ image: Image, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
-        let rowBytes = image.width * Image.bytesPerPixel
+    func encode(_ image: PixelImage, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
+        let rowBytes = image.width * PixelImage.bytesPerPixel
         guard image.bytesPerRow == rowBytes, image.alpha != .premultiplied else {
             throw .encodingFailed(format: .jxl, reason: "needs straight alpha and rows without gaps")
         }

@@ -89,8 +89,8 @@ package final class HelperMemory: Sendable {
         func pages(_ count: Int) -> Int { count & ~0xFFFF }
         let wanted = min(max(limits.maximumWorkerMemory, Self.minimumPart), 1 << 44)
         let wantedPixels = min(limits.maximumPixels, limits.maximumResultPixels)
-        let pixels = max(0, min(wantedPixels, SharedMemory.memorySize / Image.bytesPerPixel))
-        let shared = min(pixels * Image.bytesPerPixel + Self.minimumPart, SharedMemory.memorySize)
+        let pixels = max(0, min(wantedPixels, SharedMemory.memorySize / PixelImage.bytesPerPixel))
+        let shared = min(pixels * PixelImage.bytesPerPixel + Self.minimumPart, SharedMemory.memorySize)
         let total = total
         if wanted + shared <= total { return Share(privateBytes: pages(wanted), sharedBytes: pages(shared)) }
         let smaller = min(shared, max(Self.minimumPart, total / 3))

@@ -83,7 +83,7 @@ package struct WorkerEncoder: ImageEncoding {
         self.pool = pool
     }
 
-    package func encode(_ image: Image, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
+    package func encode(_ image: PixelImage, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
         try pool.encode(image, as: format, quality: quality, isProgressive: options.isProgressive)
     }
 }

@@ -104,14 +104,14 @@ extension WorkerPool {
     /// - Throws: ``ImageError/encodingFailed(format:reason:)``; ``ImageError/workerFailed(input:reason:)`` and other
     ///   errors of ``decode(_:_:decoder:)``.
     package func encode(
-        _ image: Image, as format: ImageFormat, quality: Double, isProgressive: Bool = false,
+        _ image: PixelImage, as format: ImageFormat, quality: Double, isProgressive: Bool = false,
         limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
     ) throws(ImageError) -> [UInt8] {
         // Encoders take straight alpha; thumbnails of translucent pictures are premultiplied.
         let image = image.alpha == .premultiplied ? image.converted(to: .straight) : image
         let info = ImageInfo(format: format, storedSize: image.size)
         var wire = WorkerRequest(id: nextRequest(), operation: .encode, info: info, limits: limits)
-        wire.bytesPerRow = image.width * Image.bytesPerPixel
+        wire.bytesPerRow = image.width * PixelImage.bytesPerPixel
         wire.alpha = image.alpha
         wire.quality = quality
         wire.isProgressive = isProgressive

@@ -25,7 +25,7 @@ package struct WorkerRequest: WorkerMessage {
     package var inputOffset: Int { profileCount > 0 && profileCount < 1 << 30 ? (profileCount + 63) & ~63 : 0 }
     /// Encode: bytes from row to row of the pixels at the start of the payload; `info.storedSize` is their size.
     package var bytesPerRow = 0
-    package var alpha = Image.Alpha.opaque
+    package var alpha = PixelImage.Alpha.opaque
     package var quality = 0.0
     package var isProgressive = false
 
@@ -87,7 +87,7 @@ package struct WorkerRequest: WorkerMessage {
         scales = wire.bool()
         threads = wire.int()
         bytesPerRow = wire.int()
-        alpha = wire.enumeration(casesOf: Image.Alpha.self, or: .opaque)
+        alpha = wire.enumeration(casesOf: PixelImage.Alpha.self, or: .opaque)
         quality = wire.double()
         isProgressive = wire.bool()
         guard wire.isComplete else { return nil }

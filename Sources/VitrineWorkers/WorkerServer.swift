@@ -306,10 +306,10 @@ package struct WorkerServer {
             throw .encodingFailed(format: format, reason: "the worker has no encoder for it")
         }
         guard !size.isEmpty, size.width <= 1 << 24, size.height <= 1 << 24,
-            request.bytesPerRow == size.width * Image.bytesPerPixel,
+            request.bytesPerRow == size.width * PixelImage.bytesPerPixel,
             let pixels = memory.copy(at: 0, count: request.bytesPerRow * size.height)
         else { throw .encodingFailed(format: format, reason: "the request is malformed") }
-        let image = Image(
+        let image = PixelImage(
             width: size.width, height: size.height, bytesPerRow: request.bytesPerRow, alpha: request.alpha,
             storage: pixels)
         var options = EncodeOptions()

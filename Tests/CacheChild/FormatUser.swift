@@ -7,7 +7,7 @@ import VitrineCore
 enum FormatUser {
     static func run(_ arguments: inout ChildArguments) async {
         let directory = arguments.text(), count = arguments.number()
-        let cache = Cache<String>(name: "formats", configuration: CacheConfiguration(root: directory))
+        let cache = ValueCache<String>(name: "formats", configuration: CacheConfiguration(root: directory))
         do {
             // What is opened or started once, for any number of formats.
             try await use(cache, 0..<20)
@@ -30,9 +30,9 @@ enum FormatUser {
 
     private static func name(_ number: Int) -> FormatName { FormatName("auto-\(300 + number)x200-fill") }
 
-    private static func use(_ cache: Cache<String>, _ numbers: Range<Int>) async throws {
+    private static func use(_ cache: ValueCache<String>, _ numbers: Range<Int>) async throws {
         for number in numbers {
-            cache.register(Format(name(number)) { "\($0) \(number)" })
+            cache.register(CacheFormat(name(number)) { "\($0) \(number)" })
             try await cache.set("lake", forKey: "lake", format: name(number))
             try await cache.flush()
             cache.clearMemory()

@@ -34,7 +34,7 @@ enum Purger {
 /// input ends, and reports where it is then.
 enum TaggedLoader {
     static func run(_ arguments: inout ChildArguments) async {
-        let cache = Cache<String>(name: "shared", configuration: CacheConfiguration(root: arguments.text()))
+        let cache = ValueCache<String>(name: "shared", configuration: CacheConfiguration(root: arguments.text()))
         do {
             let value = try await cache.value(forKey: "lake", tags: ["t"]) {
                 report("loading", 1)

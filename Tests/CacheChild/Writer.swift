@@ -11,10 +11,10 @@ enum Writer {
     static func runFormats(_ arguments: inout ChildArguments) {
         let directory = arguments.text()
         let plan = WritePlan(seed: arguments.number(), keys: arguments.number()), count = arguments.number()
-        let cache = Cache<[UInt8]>(name: "formats", configuration: CacheConfiguration(root: directory))
+        let cache = ValueCache<[UInt8]>(name: "formats", configuration: CacheConfiguration(root: directory))
         var disks: [DiskCache.Blocking] = []
         for number in 0..<count {
-            cache.register(Format(FormatName("f\(number)")))
+            cache.register(CacheFormat(FormatName("f\(number)")))
             guard let disk = cache.disk(for: FormatName("f\(number)")) else { ChildArguments.refuse("no format") }
             disks.append(disk.blocking)
         }

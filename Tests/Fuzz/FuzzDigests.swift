@@ -39,15 +39,15 @@ enum FuzzDigests {
         }
     }
 
-    private static func digest(_ name: String, _ image: Image) {
+    private static func digest(_ name: String, _ image: PixelImage) {
         Swift.print(name, image.width, image.height, StableHash.hash(rows(of: image).flatMap(\.self)))
     }
 
     /// The pixels of an image without what stands behind each row.
-    static func rows(of image: Image) -> [[UInt8]] {
+    static func rows(of image: PixelImage) -> [[UInt8]] {
         image.withUnsafeBytes { bytes in
             (0..<image.height).map { y in
-                Array(bytes[(y * image.bytesPerRow)...].prefix(image.width * Image.bytesPerPixel))
+                Array(bytes[(y * image.bytesPerRow)...].prefix(image.width * PixelImage.bytesPerPixel))
             }
         }
     }

@@ -572,8 +572,8 @@ extension FuzzTargets {
         "thumbhash",
         seeds: {
             [(9, 5, 255), (5, 9, 255), (8, 8, 100)].map { width, height, alpha in
-                let color = Color(red: 200, green: 100, blue: 9, alpha: UInt8(alpha))
-                return ThumbHash.encode(Image(size: PixelSize(width: width, height: height), color: color))
+                let color = PixelColor(red: 200, green: 100, blue: 9, alpha: UInt8(alpha))
+                return ThumbHash.encode(PixelImage(size: PixelSize(width: width, height: height), color: color))
             }
         }
     ) { bytes in

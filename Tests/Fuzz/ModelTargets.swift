@@ -112,7 +112,7 @@ extension FuzzTargets {
             ].map { Array($0.utf8) }
         }
     ) { bytes in
-        let value = try JSON(parsing: bytes)
+        let value = try JSONValue(parsing: bytes)
         _ = value.bytes
         _ = value.cacheCost
         for number in value.array ?? [] { _ = (number.int, number.number?.uint64, number.double) }

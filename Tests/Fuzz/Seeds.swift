@@ -68,7 +68,7 @@ enum Seeds {
 
     /// A small JPEG file as cameras write them. The smallest one of the shared folders is hostile.
     static let soundJPEG: [UInt8] = {
-        let picture = Image(width: 24, height: 18, alpha: .opaque) { pixels in
+        let picture = PixelImage(width: 24, height: 18, alpha: .opaque) { pixels in
             for i in pixels.indices { pixels[i] = i % 4 == 3 ? 255 : UInt8(truncatingIfNeeded: i &* 7) }
         }
         return (try? picture.encoded(as: .jpeg())) ?? pictures(.jpeg, 1, upTo: 9 << 10).first ?? [0xFF, 0xD8, 0xFF, 0xD9]

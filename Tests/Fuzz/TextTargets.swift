@@ -106,8 +106,8 @@ extension FuzzTargets {
             "rebeccapurple", "#\u{FF11}ab",
         ]
     ) { text in
-        guard let color = Color(css: text) else { throw FuzzRefusal() }
-        guard Color(css: color.cssString) == color else { fatalDifference(text) }
+        guard let color = PixelColor(css: text) else { throw FuzzRefusal() }
+        guard PixelColor(css: color.cssString) == color else { fatalDifference(text) }
     }
 
     private static func fatalDifference(_ text: String) -> Never {

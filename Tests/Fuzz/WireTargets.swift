@@ -122,7 +122,7 @@ extension FuzzTargets {
             film.created = "2024-07-19T18:30:05Z"
             var clip = VideoClip()
             clip.size = PixelSize(width: 3, height: 2)
-            for index in 0..<3 { clip.append(Image(size: clip.size, color: .white), seconds: 0.1 + Double(index)) }
+            for index in 0..<3 { clip.append(PixelImage(size: clip.size, color: .white), seconds: 0.1 + Double(index)) }
             return [
                 pages.encoded(), film.encoded(), PDFParameters().encoded(), VideoParameters().encoded(),
                 clip.encoded(), ClipParameters().encoded(), FrameParameters(frame: 3).encoded(),

@@ -62,7 +62,7 @@ struct Filling {
     }
 
     /// A picture that takes more than 200,000 bytes.
-    private func noise() -> Image {
+    private func noise() -> PixelImage {
         var image = StoreChild.picture(0, side: 400)
         var state: UInt32 = 1
         image.withUnsafeMutableBytes { bytes in

@@ -94,9 +94,9 @@ enum StoreChild {
     }
 
     /// A picture whose colour tells its number, up to 65,535.
-    static func picture(_ number: Int, side: Int = 64) -> Image {
-        let color = Color(red: UInt8(number & 255), green: UInt8(number >> 8 & 255), blue: 77)
-        return Image(size: PixelSize(width: side, height: side * 3 / 4), color: color)
+    static func picture(_ number: Int, side: Int = 64) -> PixelImage {
+        let color = PixelColor(red: UInt8(number & 255), green: UInt8(number >> 8 & 255), blue: 77)
+        return PixelImage(size: PixelSize(width: side, height: side * 3 / 4), color: color)
     }
 
     /// Writes one line with a single call, so that a reader never sees half of one.

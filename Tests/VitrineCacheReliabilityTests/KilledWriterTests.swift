@@ -82,9 +82,9 @@ struct KilledWriterTests {
                 acknowledged += last + 1
                 let allowed = Self.allowed(from: state, plan: plan, acknowledged: last, formats: count)
                 state = [:]
-                let cache = Cache<[UInt8]>(name: "formats", configuration: CacheConfiguration(root: directory.path))
+                let cache = ValueCache<[UInt8]>(name: "formats", configuration: CacheConfiguration(root: directory.path))
                 for format in 0..<count {
-                    cache.register(Format(FormatName("f\(format)")))
+                    cache.register(CacheFormat(FormatName("f\(format)")))
                     let disk = try #require(cache.disk(for: FormatName("f\(format)"))).blocking
                     for number in 0..<Self.keys {
                         let bytes = try disk.bytes(forKey: SampleEntry.key(number))

@@ -52,7 +52,7 @@ struct PurgedTagTests {
     @Test(arguments: [false, true])
     func loadInAnotherProcessDuringAPurgeStoresNothing(purges: Bool) async throws {
         let directory = try TemporaryDirectory()
-        let cache = Cache<String>(name: "shared", configuration: CacheConfiguration(root: directory.path))
+        let cache = ValueCache<String>(name: "shared", configuration: CacheConfiguration(root: directory.path))
         let child = try ChildProcess(["load-tagged", directory.path], holdsInput: true)
         #expect(child.line() == "loading 1")
         try await cache.removeAll(tag: purges ? "t" : "other")

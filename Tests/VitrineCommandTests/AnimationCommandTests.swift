@@ -82,7 +82,7 @@ struct AnimationCommandTests {
         let scratch = try Scratch()
         let encoder = try AnimationEncoder(as: .webp(), loopCount: 2)
         for red in [0, 90, 180] as [UInt8] {
-            try encoder.add(Image(size: PixelSize(8), color: Color(red: red, green: 0, blue: 0)), seconds: 0.02)
+            try encoder.add(PixelImage(size: PixelSize(8), color: PixelColor(red: red, green: 0, blue: 0)), seconds: 0.02)
         }
         let file = scratch.file("twice.webp")
         try Data(encoder.finish()).write(to: file)

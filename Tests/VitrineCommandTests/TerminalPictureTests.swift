@@ -6,16 +6,16 @@ struct TerminalPictureTests {
     private struct TinyPNG: ImageEncoding {
         let format = ImageFormat.png
 
-        func encode(_ image: Image, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
+        func encode(_ image: PixelImage, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
             Array("PNG!".utf8)
         }
     }
 
-    private let red = Color(red: 255, green: 0, blue: 0), blue = Color(red: 0, green: 0, blue: 255)
+    private let red = PixelColor(red: 255, green: 0, blue: 0), blue = PixelColor(red: 0, green: 0, blue: 255)
 
     /// What is drawn, with `^` for escape.
     private func text(
-        _ image: Image, _ mode: TerminalPicture.Mode, background: Color? = nil, png: Bool = false
+        _ image: PixelImage, _ mode: TerminalPicture.Mode, background: PixelColor? = nil, png: Bool = false
     ) -> String {
         var codec = Codecs.standard[.png]
         codec?.encoders = png ? [TinyPNG()] : []
@@ -32,7 +32,7 @@ struct TerminalPictureTests {
 
     @Test func kittyPayloadComesInChunks() {
         // 40 × 40 × 4 bytes are 8,536 characters: two full chunks and a rest.
-        let parts = text(Image(size: PixelSize(40), color: .white), .kitty).split(separator: "^\\")
+        let parts = text(PixelImage(size: PixelSize(40), color: .white), .kitty).split(separator: "^\\")
         #expect(parts.count == 4)
         #expect(parts[0].hasPrefix("^_Ga=T,q=2,f=32,s=40,v=40,m=1;") && parts[0].count == 30 + 4_096)
         #expect(parts[1].hasPrefix("^_Gm=1;") && parts[1].count == 7 + 4_096)
@@ -42,7 +42,7 @@ struct TerminalPictureTests {
 
     @Test func sixelsRunAlongBands() {
         // Eight columns, red above blue: bit 0 is "@", bit 1 is "A", in runs.
-        let image = image([[Color](repeating: red, count: 8), [Color](repeating: blue, count: 8)])
+        let image = image([[PixelColor](repeating: red, count: 8), [PixelColor](repeating: blue, count: 8)])
         let drawn = text(image, .sixel)
         let either = [
             "^P0;1;0q\"1;1;8;2#0;2;100;0;0#1;2;0;0;100#0!8@$#1!8A^\\\n",
@@ -53,10 +53,10 @@ struct TerminalPictureTests {
 
     @Test func sixelsLeaveOutWhatIsTransparent() {
         let image = image(
-            (0..<7).map { y in [.clear, y == 6 ? Color.clear : red, .clear] }, alpha: .straight)
+            (0..<7).map { y in [.clear, y == 6 ? PixelColor.clear : red, .clear] }, alpha: .straight)
         #expect(text(image, .sixel) == "^P0;1;0q\"1;1;3;7#0;2;100;0;0#0?~-^\\\n")
         #expect(text(image, .sixel, background: .white).contains("#1;2;"))
-        #expect(text(Image(size: PixelSize(2)), .sixel) == "^P0;1;0q\"1;1;2;2^\\\n")
+        #expect(text(PixelImage(size: PixelSize(2)), .sixel) == "^P0;1;0q\"1;1;2;2^\\\n")
     }
 
     @Test func halfBlocksWriteOnlyChanges() {
@@ -87,8 +87,8 @@ struct TerminalPictureTests {
     }
 
     /// Pixels from colours, row by row.
-    private func image(_ rows: [[Color]], alpha: Image.Alpha = .opaque) -> Image {
+    private func image(_ rows: [[PixelColor]], alpha: PixelImage.Alpha = .opaque) -> PixelImage {
         let channels = rows.joined().flatMap { [$0.red, $0.green, $0.blue, $0.alpha] }
-        return Image(width: rows[0].count, height: rows.count, alpha: alpha) { $0.copyBytes(from: channels) }
+        return PixelImage(width: rows[0].count, height: rows.count, alpha: alpha) { $0.copyBytes(from: channels) }
     }
 }

@@ -192,6 +192,6 @@ import VitrineImaging
         let filled = scratch.file("filled.png")
         _ = try await Tool.run(
             ["thumbnail", Samples.path("leaf.png"), "--size", "60", "--background", "#f00", "-o", filled.path])
-        #expect(try await ImageDecoder().image(from: .file(filled.path))[0, 0] == Color(red: 255, green: 0, blue: 0))
+        #expect(try await ImageDecoder().image(from: .file(filled.path))[0, 0] == PixelColor(red: 255, green: 0, blue: 0))
     }
 }

@@ -62,7 +62,7 @@ import VitrineImaging
 
     @Test func filmsGiveTheirPosterOrASecond() async throws {
         let scratch = try Scratch()
-        func frame(_ arguments: [String]) async throws -> Image {
+        func frame(_ arguments: [String]) async throws -> PixelImage {
             let outcome = try await Tool.run(
                 ["thumbnail", film, "--size", "60", "-o", "frame.png", "--json"] + arguments, in: scratch.url)
             #expect(outcome.status == 0, "\(outcome.errors)")
@@ -70,7 +70,7 @@ import VitrineImaging
             #expect(second == (arguments.isEmpty || arguments[1] == "poster" ? nil : Double(arguments[1])))
             return try await ImageDecoder().image(from: .file(scratch.file("frame.png").path))
         }
-        func brightness(_ image: Image) -> Int {
+        func brightness(_ image: PixelImage) -> Int {
             (0..<image.height).reduce(0) { sum, y in
                 (0..<image.width).reduce(sum) { $0 + Int(image[$1, y].green) }
             }

@@ -130,7 +130,7 @@ struct DownloadNamesTests {
             let text = """
                 {"id":"a","url":"https://example.org/a","state":"\(state.name)","path":"/a","received":1,"total":2,\
                 "speed":3.5,"restarts":4,"retries":5,\
-                "priority":\(Priority.veryHigh.rawValue),"failure":{"code":-402,"message":"no"},\
+                "priority":\(RequestPriority.veryHigh.rawValue),"failure":{"code":-402,"message":"no"},\
                 "retryDate":6,"added":7,"ended":8}
                 """
             let status = try JSONDecoder().decode(Stored<DownloadStatus>.self, from: Data(text.utf8)).wrappedValue

@@ -10,7 +10,7 @@ struct ImageURLCacheTests {
         let sizes = Recorder<PixelSize?>()
         private let told = Gate()
 
-        func resourceDidLoad(_ image: Image, from url: URL) {
+        func resourceDidLoad(_ image: PixelImage, from url: URL) {
             sizes.add(image.size)
             told.open()
         }
@@ -26,12 +26,12 @@ struct ImageURLCacheTests {
         }
     }
 
-    private func images(_ directory: TemporaryDirectory) -> ObservedCache<Image> {
+    private func images(_ directory: TemporaryDirectory) -> ObservedCache<PixelImage> {
         var curl = CurlLoader.Configuration()
         curl.proxy = .none
         var loading = NetworkLoader.Configuration()
         loading.retries.limit = 0
-        let cache = Cache<Image>(name: "images", configuration: CacheConfiguration(root: directory.path))
+        let cache = ValueCache<PixelImage>(name: "images", configuration: CacheConfiguration(root: directory.path))
         return .images(in: cache, options: FetchOptions(loader: NetworkLoader(CurlLoader(curl), loading)))
     }
 

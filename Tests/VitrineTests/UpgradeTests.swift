@@ -74,8 +74,8 @@ import Vitrine
     private static let texts = (0..<8).map { "entry \($0) " + String(repeating: "x", count: $0 * 300) }
     private static let bytes = [UInt8]((0..<5_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
 
-    private static func cache(_ root: String) -> Cache<String> {
-        Cache<String>(name: "texts", configuration: CacheConfiguration(root: FilePath.join(root, "caches")))
+    private static func cache(_ root: String) -> ValueCache<String> {
+        ValueCache<String>(name: "texts", configuration: CacheConfiguration(root: FilePath.join(root, "caches")))
     }
 
     /// A store with types of its own, as in another build of a program.

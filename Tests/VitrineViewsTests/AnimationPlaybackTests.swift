@@ -11,10 +11,10 @@ import VitrineViews
 struct AnimationPlaybackTests {
     /// A target whose settings can change.
     private final class MotionTarget: ImageTarget {
-        var shown: [Image?] = []
+        var shown: [PixelImage?] = []
         var prefersReducedMotion = false
 
-        func show(_ image: Image?, transition: ImageTransition) { shown.append(image) }
+        func show(_ image: PixelImage?, transition: ImageTransition) { shown.append(image) }
     }
 
     private let target = MotionTarget()
@@ -33,9 +33,9 @@ struct AnimationPlaybackTests {
     }
 
     /// Sixteen frames of 80 ms, for ever.
-    private static let moon = ImageRequest(.file(Samples.path("moon.gif")), size: .fit(32))
+    private static let moon = ImageRequest(.file(Samples.path("moon.gif")), resizing: .fit(32))
 
-    private static func frames(_ path: String) throws -> [Image] {
+    private static func frames(_ path: String) throws -> [PixelImage] {
         let animation = try #require(try AnimatedImage(.file(path), at: .fit(32)))
         return try (0..<animation.timing.frameCount).map { try animation.decodeImage(at: $0) }
     }
@@ -44,7 +44,7 @@ struct AnimationPlaybackTests {
     private func twice(frames: Int = 3) throws -> String {
         let encoder = try AnimationEncoder(as: .webp(), loopCount: 2)
         for index in 0..<frames {
-            try encoder.add(Image(size: PixelSize(8), color: Color(red: UInt8(60 * index), green: 0, blue: 0)), seconds: 0.1)
+            try encoder.add(PixelImage(size: PixelSize(8), color: PixelColor(red: UInt8(60 * index), green: 0, blue: 0)), seconds: 0.1)
         }
         let path = directory.path + "/twice.webp"
         try AtomicFile.write(encoder.finish(), to: path)
@@ -78,7 +78,7 @@ struct AnimationPlaybackTests {
     @Test func playingEndsBehindTheLastLoop() async throws {
         let path = try twice()
         let frames = try Self.frames(path)
-        binding.set(ImageRequest(.file(path), size: .fit(32)), in: pipeline)
+        binding.set(ImageRequest(.file(path), resizing: .fit(32)), in: pipeline)
         await wait { binding.isPlaying }
         for frame in [1, 2, 0, 1, 2] {
             await step(100)
@@ -142,7 +142,7 @@ struct AnimationPlaybackTests {
         binding.set(Self.moon, in: pipeline)
         await wait { binding.isPlaying }
         await clock.waitForSleepers()
-        binding.set(ImageRequest(.file(Samples.path("lake.jpg")), size: .fit(20)), in: pipeline)
+        binding.set(ImageRequest(.file(Samples.path("lake.jpg")), resizing: .fit(20)), in: pipeline)
         await wait { target.shown.last??.size.longestSide == 20 }
         clock.advance(by: .seconds(5))
         for _ in 0..<100 { await Task.yield() }
@@ -199,7 +199,7 @@ struct AnimationPlaybackTests {
     @Test func damagedFramesEndEachLoop() async throws {
         let whole = try Samples.bytes("moon.gif")
         // Cuts the file within the data of a frame.
-        var frames: [Image] = []
+        var frames: [PixelImage] = []
         let path = directory.path + "/cut.gif"
         for count in stride(from: whole.count / 3, to: whole.count, by: 211) {
             try AtomicFile.write(Array(whole.prefix(count)), to: path)
@@ -208,7 +208,7 @@ struct AnimationPlaybackTests {
             if frames.count < animation.timing.frameCount { break }
         }
         #expect(frames.count > 2 && frames.count < 16)
-        binding.set(ImageRequest(.file(path), size: .fit(32)), in: pipeline)
+        binding.set(ImageRequest(.file(path), resizing: .fit(32)), in: pipeline)
         await wait { binding.isPlaying }
         for turn in 1..<(2 * frames.count) {
             await step()

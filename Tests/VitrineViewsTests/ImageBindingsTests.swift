@@ -15,12 +15,12 @@ struct ImageBindingsTests {
 
         var shown: [Slot: [String?]] = [:]
 
-        func show(_ image: Image?, in slot: Slot, transition: ImageTransition) {
+        func show(_ image: PixelImage?, in slot: Slot, transition: ImageTransition) {
             shown[slot, default: []].append(image?.text)
         }
 
         func targetGeometry(of slot: Slot) -> TargetGeometry? {
-            if case .background = slot { TargetGeometry(width: 90, height: 30, mode: .fill) } else { nil }
+            if case .background = slot { TargetGeometry(width: 90, height: 30, mode: .stretch) } else { nil }
         }
     }
 

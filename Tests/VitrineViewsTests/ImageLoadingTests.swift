@@ -39,25 +39,25 @@ struct ImageLoadingTests {
         await wait { isOver }
         #expect(target.value?.size == PixelSize(width: 100, height: 80))
         let sized = ImageRequest(
-            .file(Samples.path("lake.jpg")), size: ImageResizer(size: PixelSize(width: 100, height: 80), mode: .crop(.center)))
+            .file(Samples.path("lake.jpg")), resizing: ImageResizer(size: PixelSize(width: 100, height: 80), mode: .crop(.center)))
         #expect(await pipeline.contains(sized))
     }
 
     @Test func sizeModeAndEnlargingSelectTheStoredResult() async throws {
         let path = try file("a.png", .white)
-        func geometry(_ side: Double, _ mode: ImageResizer.Mode = .aspectFit, enlarges: Bool = true) -> TargetGeometry? {
+        func geometry(_ side: Double, _ mode: ImageResizer.Mode = .fit, enlarges: Bool = true) -> TargetGeometry? {
             TargetGeometry(width: side, height: side, mode: mode, allowsUpscaling: enlarges)
         }
-        let geometries = [geometry(4), geometry(20), geometry(20, .fill), geometry(20, .crop(.top)), geometry(20, enlarges: false)]
+        let geometries = [geometry(4), geometry(20), geometry(20, .stretch), geometry(20, .crop(.top)), geometry(20, enlarges: false)]
         for (index, geometry) in geometries.enumerated() {
             target.targetGeometry = geometry
             let resizer = try #require(geometry?.resizer)
-            #expect(await !pipeline.contains(ImageRequest(.file(path), size: resizer)))
+            #expect(await !pipeline.contains(ImageRequest(.file(path), resizing: resizer)))
             binding.prepareForReuse()
             binding.set(ImageRequest(.file(path)), in: pipeline)
             await wait { isOver }
             #expect(target.value?.size == PixelSize([4, 20, 20, 20, 8][index]))
-            #expect(await pipeline.contains(ImageRequest(.file(path), size: resizer)))
+            #expect(await pipeline.contains(ImageRequest(.file(path), resizing: resizer)))
         }
         #expect(CacheConfiguration.thumbnails.diskCapacity == .mebibytes(50))
         #expect(CacheConfiguration.thumbnails.memoryCapacity == .mebibytes(3))
@@ -78,7 +78,7 @@ struct ImageLoadingTests {
 
     @Test func theRequestsOwnSizeIsKept() async {
         target.targetGeometry = TargetGeometry(width: 50, height: 40)
-        binding.set(ImageRequest(.file(Samples.path("lake.jpg")), size: .fit(30)), in: pipeline)
+        binding.set(ImageRequest(.file(Samples.path("lake.jpg")), resizing: .fit(30)), in: pipeline)
         await wait { isOver }
         #expect(target.value?.size.longestSide == 30)
         target.targetGeometry = TargetGeometry(width: 80, height: 80)
@@ -88,7 +88,7 @@ struct ImageLoadingTests {
 
     @Test func anotherSizeIsLoadedAndTheImageStaysUntilThen() async {
         target.targetGeometry = TargetGeometry(width: 40, height: 40)
-        binding.options.placeholder = Image(size: PixelSize(1))
+        binding.options.placeholder = PixelImage(size: PixelSize(1))
         binding.set(Self.lake, in: pipeline)
         await wait { isOver }
         let before = target.shown.count
@@ -107,14 +107,14 @@ struct ImageLoadingTests {
     // MARK: Files in memory
 
     /// A file of one color.
-    private func file(_ name: String, _ color: Color) throws -> String {
+    private func file(_ name: String, _ color: PixelColor) throws -> String {
         let path = directory.path + "/" + name
-        try AtomicFile.write(Image(size: PixelSize(8), color: color).encoded(as: .png), to: path)
+        try AtomicFile.write(PixelImage(size: PixelSize(8), color: color).encoded(as: .png), to: path)
         return path
     }
 
     /// The colors that the target has shown; nil for no image.
-    private var colors: [Color?] { target.shown.map { $0.value?[0, 0] } }
+    private var colors: [PixelColor?] { target.shown.map { $0.value?[0, 0] } }
 
     @Test func filesInMemoryAreShownAtOnce() async throws {
         binding.options.placeholder = .named("placeholder")
@@ -123,7 +123,7 @@ struct ImageLoadingTests {
             BuiltInSource.file(path), .file(path, page: 1, fitsLongestSide: true), .url(URL(filePath: path)),
             .file(path).identified(by: "mine"), .bytes([UInt8](try Data(contentsOf: URL(filePath: path)))),
         ] {
-            let request = ImageRequest(source, size: .fit(4))
+            let request = ImageRequest(source, resizing: .fit(4))
             _ = try await pipeline.image(for: request)
             binding.prepareForReuse()
             let before = target.shown.count
@@ -140,11 +140,11 @@ struct ImageLoadingTests {
 
     @Test func changedFilesAreReplacedAfterALook() async throws {
         let path = try file("a.png", .white)
-        let request = ImageRequest(.file(path), size: .fit(4))
+        let request = ImageRequest(.file(path), resizing: .fit(4))
         _ = try await pipeline.image(for: request)
         // Another length: the same moment and the same file number do not hide the change.
-        try AtomicFile.write(Image(size: PixelSize(9), color: .black).encoded(as: .png), to: path)
-        var told: [Color] = []
+        try AtomicFile.write(PixelImage(size: PixelSize(9), color: .black).encoded(as: .png), to: path)
+        var told: [PixelColor] = []
         binding.set(request, in: pipeline) { told.append($0[0, 0]) }
         #expect(colors == [.white])
         await wait { isOver }
@@ -155,8 +155,8 @@ struct ImageLoadingTests {
 
     @Test func deletedFilesDoNotStay() async throws {
         let path = try file("a.png", .white)
-        let request = ImageRequest(.file(path), size: .fit(4))
-        for placeholder in [nil, Image.named("placeholder")] {
+        let request = ImageRequest(.file(path), resizing: .fit(4))
+        for placeholder in [nil, PixelImage.named("placeholder")] {
             _ = try file("a.png", .white)
             _ = try await pipeline.image(for: request)
             try FileManager.default.removeItem(atPath: path)
@@ -195,7 +195,7 @@ struct ImageLoadingTests {
     }
 
     @Test func imagesThatAreAvailableAreShown() {
-        binding.show(Image(size: PixelSize(3)))
+        binding.show(PixelImage(size: PixelSize(3)))
         #expect(target.value?.size == PixelSize(3) && target.transition == ImageTransition.none)
         #expect(isOver)
     }
@@ -204,15 +204,15 @@ struct ImageLoadingTests {
         var key: CacheKey = "plate"
         func identity() -> CacheKey { key }
         var knownIdentity: CacheKey? { key }
-        func placeholder(_ request: RenderRequest) -> Image? { Image(size: PixelSize(1)) }
-        func image(_ request: RenderRequest) throws -> Image {
+        func preview(_ request: RenderRequest) -> PixelImage? { PixelImage(size: PixelSize(1)) }
+        func image(_ request: RenderRequest) throws -> PixelImage {
             if key == "none" { throw SourceFailure() }
-            return Image(size: request.size, color: .white)
+            return PixelImage(size: request.size, color: .white)
         }
     }
 
     @Test func customSourcesGetTheSizeOfTheTarget() async {
-        target.targetGeometry = TargetGeometry(width: 5, height: 6, mode: .fill)
+        target.targetGeometry = TargetGeometry(width: 5, height: 6, mode: .stretch)
         binding.set(ImageRequest(Plate()), in: pipeline)
         await wait { isOver }
         #expect(target.value?.size == PixelSize(width: 5, height: 6))
@@ -238,7 +238,7 @@ struct ImageLoadingTests {
         await wait { isOver }
         #expect(target.value?.size.longestSide == 30)
         var failure: (any Error)?
-        binding.options.failureImage = Image(size: PixelSize(2))
+        binding.options.failureImage = PixelImage(size: PixelSize(2))
         binding.set(ImageRequest(server.url("/none.jpg")), in: pipeline, onFailure: { failure = $0 })
         await wait { isOver }
         guard case ImagePipelineError.underlying(_, NetworkError.status)? = failure else {
@@ -265,7 +265,7 @@ struct ImageLoadingTests {
     // MARK: Previews and memory
 
     @Test func imagesFollowTheirPreview() async {
-        target.targetGeometry = TargetGeometry(width: 20, height: 20, mode: .fill)
+        target.targetGeometry = TargetGeometry(width: 20, height: 20, mode: .stretch)
         pipeline.setSuspended(true)
         binding.set(ImageRequest(Plate()), in: pipeline)
         await wait { target.value?.size == PixelSize(1) }
@@ -285,7 +285,7 @@ struct ImageLoadingTests {
     @Test func priorityReachesThePipelineAndCancellationStopsTheWork() async {
         pipeline.setSuspended(true)
         binding.options.priority = .high
-        binding.set(ImageRequest(.file(Samples.path("lake.jpg")), size: .fit(20)), in: pipeline)
+        binding.set(ImageRequest(.file(Samples.path("lake.jpg")), resizing: .fit(20)), in: pipeline)
         await wait { pipeline.slots.queued == 1 }
         binding.isVisible = false
         binding.cancel()

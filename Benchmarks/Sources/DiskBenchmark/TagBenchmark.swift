@@ -46,7 +46,7 @@ enum TagBenchmark {
         var configuration = CacheConfiguration(root: directory)
         configuration.memoryCapacity = .unlimited
         configuration.memoryBudget = nil
-        let cache = Cache<[UInt8]>(name: "memory", configuration: configuration)
+        let cache = ValueCache<[UInt8]>(name: "memory", configuration: configuration)
         for (kind, isTagged) in [("plain", false), ("tagged", true)] {
             cache.clearMemory()
             for number in 0..<entries {

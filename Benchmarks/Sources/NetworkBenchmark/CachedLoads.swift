@@ -27,8 +27,8 @@ private func each(
     return tally.bytes.load(ordering: .relaxed)
 }
 
-private func makeCache(_ directory: String) -> Cache<[UInt8]> {
-    Cache(name: "images", configuration: CacheConfiguration(root: directory))
+private func makeCache(_ directory: String) -> ValueCache<[UInt8]> {
+    ValueCache(name: "images", configuration: CacheConfiguration(root: directory))
 }
 
 private func makeOptions(connections: Int) -> FetchOptions {
@@ -90,7 +90,7 @@ func loadCold(_ arguments: Arguments) async throws {
         let cache = makeCache(directory), options = makeOptions(connections: 10)
         let counter = Transforms()
         for name in ["small", "large"] {
-            cache.register(Format(FormatName(name)) { bytes in counter.count(Array(bytes.prefix(100))) })
+            cache.register(CacheFormat(FormatName(name)) { bytes in counter.count(Array(bytes.prefix(100))) })
         }
         let formats: [FormatName] = [.original, "small", "large"]
         try await report("vitrine", count: count) {

@@ -52,7 +52,7 @@ struct CachesBenchmark {
 
     private func all(in service: ImagePipeline, of limit: Int = .max) async throws {
         let requests = photos.sources.prefix(limit).map { source in
-            var request = ImageRequest(source, size: .fit(Self.side))
+            var request = ImageRequest(source, resizing: .fit(Self.side))
             request.executionPriority = .normal
             return request
         }
@@ -62,7 +62,7 @@ struct CachesBenchmark {
     /// The way of a program that asks from a thread which may block: all is told within the call.
     private func inMemory(_ sources: [BuiltInSource], _ service: ImagePipeline) {
         for source in sources {
-            let task = service.start(ImageRequest(source, size: .fit(Self.side)))
+            let task = service.start(ImageRequest(source, resizing: .fit(Self.side)))
             precondition(task.state == .finished)
         }
     }

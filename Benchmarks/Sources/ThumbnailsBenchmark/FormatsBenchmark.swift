@@ -19,7 +19,7 @@ struct FormatsBenchmark {
         for (name, format) in formats {
             let files = try images.map { try $0.encoded(as: format) }
             let write = try time { for image in images { _ = try image.encoded(as: format) } }
-            let read = try time { for file in files { _ = try Image(cacheBytes: file) } }
+            let read = try time { for file in files { _ = try PixelImage(cacheBytes: file) } }
             let bytes = files.map(\.count).reduce(0, +) / files.count
             print("| \(name) | \(bytes) | \(text(write)) | \(text(read)) |")
         }

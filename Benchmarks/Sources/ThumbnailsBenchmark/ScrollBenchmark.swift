@@ -24,7 +24,7 @@ struct ScrollBenchmark {
         let calls: Count
 
         func identity() throws(ImagePipelineError) -> CacheKey { try inner.identity() }
-        func image(_ request: RenderRequest) throws -> Image {
+        func image(_ request: RenderRequest) throws -> PixelImage {
             calls.add()
             let image = try inner.image(request)
             if request.cancellation.isCancelled { late.add() }
@@ -45,7 +45,7 @@ struct ScrollBenchmark {
         private let end = Mutex<ContinuousClock.Instant?>(nil)
 
         init(_ source: any ImageSource) {
-            var wanted = ImageRequest(source, size: .fit(ScrollBenchmark.side), priority: .high)
+            var wanted = ImageRequest(source, resizing: .fit(ScrollBenchmark.side), priority: .high)
             wanted.executionPriority = .normal
             task = ImageTask(wanted)
             task.onImage(on: .immediate) { _ in self.end.withLock { $0 = .now } }

@@ -37,7 +37,7 @@ struct SizesBenchmark {
         let service = ImagePipeline(configuration)
         let sample = try await Sample.take {
             let tasks = photos.sources.flatMap { source in
-                sizes.map { service.start(ImageRequest(source, size: .fit($0))) }
+                sizes.map { service.start(ImageRequest(source, resizing: .fit($0))) }
             }
             for task in tasks { _ = try await task.value }
             if usesDisk { try await service.cache.flush() }

@@ -12,10 +12,10 @@ import VitrineViews
 /// A target that does nothing with its images but hold the last one.
 @MainActor
 final class HeadlessTarget: ImageTarget {
-    private(set) var value: Image?
+    private(set) var value: PixelImage?
     var targetGeometry: TargetGeometry?
 
-    func show(_ image: Image?, transition: ImageTransition) { value = image }
+    func show(_ image: PixelImage?, transition: ImageTransition) { value = image }
 }
 
 /// Processor time of the calling thread, in nanoseconds.
@@ -59,15 +59,15 @@ let urls = try (0..<1024).map { number in
 }
 let plain = HeadlessTarget(), sized = HeadlessTarget()
 sized.targetGeometry = TargetGeometry(
-    width: 128, height: 128, scale: 2, mode: .aspectFill, allowsUpscaling: false)
+    width: 128, height: 128, scale: 2, mode: .fill, allowsUpscaling: false)
 let plainBinding = ImageBinding(plain), sizedBinding = ImageBinding(sized)
-let image = Image(size: PixelSize(8))
+let image = PixelImage(size: PixelSize(8))
 let sources = urls.map { BuiltInSource.image(image, identity: CacheKey($0.absoluteString)) }
 let made = sources.map { ImageRequest($0) }
 let size = sized.targetGeometry?.resizer ?? .none
 for source in sources {
     _ = try await pipeline.image(for: ImageRequest(source))
-    _ = try await pipeline.image(for: ImageRequest(source, size: size))
+    _ = try await pipeline.image(for: ImageRequest(source, resizing: size))
 }
 
 let contenders = [

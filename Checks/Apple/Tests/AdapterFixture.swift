@@ -18,8 +18,8 @@ struct AdapterFixture: Sendable {
         pipeline = ImagePipeline(configuration)
     }
 
-    static func image(_ red: UInt8, size: PixelSize = PixelSize(400)) -> Image {
-        Image(size: size, color: Color(red: red, green: 0, blue: 0))
+    static func image(_ red: UInt8, size: PixelSize = PixelSize(400)) -> PixelImage {
+        PixelImage(size: size, color: PixelColor(red: red, green: 0, blue: 0))
     }
 
     /// A request for an animation of two frames, with 20 and 90 of red, that each stay for 20 ms.
@@ -39,7 +39,7 @@ struct AdapterFixture: Sendable {
     }
 
     /// A request whose image is in memory at a size.
-    func stored(_ key: CacheKey, _ image: Image, for geometry: TargetGeometry?) -> ImageRequest {
+    func stored(_ key: CacheKey, _ image: PixelImage, for geometry: TargetGeometry?) -> ImageRequest {
         var request = ImageRequest(SlowSource(key: key) { _ in throw SourceFailure() })
         if let geometry { request.size = geometry.resizer }
         pipeline.cache[pipeline.key(of: request, identity: key)] = image
@@ -51,9 +51,9 @@ struct AdapterFixture: Sendable {
 struct SlowSource: ImageSource {
     let key: CacheKey
     let gate = Promise<Void>()
-    let make: @Sendable (RenderRequest) throws -> Image
+    let make: @Sendable (RenderRequest) throws -> PixelImage
 
-    init(key: CacheKey, make: @escaping @Sendable (RenderRequest) throws -> Image) {
+    init(key: CacheKey, make: @escaping @Sendable (RenderRequest) throws -> PixelImage) {
         self.key = key
         self.make = make
     }
@@ -62,7 +62,7 @@ struct SlowSource: ImageSource {
     var knownIdentity: CacheKey? { key }
     func identity() -> CacheKey { key }
 
-    func image(_ request: RenderRequest) throws -> Image {
+    func image(_ request: RenderRequest) throws -> PixelImage {
         gate.wait()
         return try make(request)
     }

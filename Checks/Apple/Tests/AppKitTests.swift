@@ -21,7 +21,7 @@ struct AppKitTests {
         let request = fixture.stored("a", AdapterFixture.image(7), for: view.targetGeometry)
         view.imageBinding.set(request, in: fixture.pipeline)
         #expect(view.image?.size == NSSize(width: 200, height: 200))
-        #expect(view.image.flatMap { VitrineImaging.Image($0) }?[0, 0].red == 7)
+        #expect(view.image.flatMap { VitrineImaging.PixelImage($0) }?[0, 0].red == 7)
         #expect(view.layer == nil)
     }
 
@@ -37,17 +37,17 @@ struct AppKitTests {
         other.open()
         await wait { view.layer != nil }
         #expect(view.layer?.stubAnimations.map(\.duration) == [0.1])
-        #expect(view.image.flatMap { VitrineImaging.Image($0) }?[0, 0].red == 2)
+        #expect(view.image.flatMap { VitrineImaging.PixelImage($0) }?[0, 0].red == 2)
     }
 
     @Test func theBoxFollowsTheScaling() {
         #expect(
-            view.targetGeometry == TargetGeometry(width: 100, height: 50, scale: 1, mode: .aspectFit, allowsUpscaling: false))
+            view.targetGeometry == TargetGeometry(width: 100, height: 50, scale: 1, mode: .fit, allowsUpscaling: false))
         view.window = NSWindow()
         view.imageScaling = .scaleAxesIndependently
-        #expect(view.targetGeometry == TargetGeometry(width: 100, height: 50, scale: 2, mode: .fill))
+        #expect(view.targetGeometry == TargetGeometry(width: 100, height: 50, scale: 2, mode: .stretch))
         view.imageScaling = .scaleProportionallyUpOrDown
-        #expect(view.targetGeometry == TargetGeometry(width: 100, height: 50, scale: 2, mode: .aspectFit))
+        #expect(view.targetGeometry == TargetGeometry(width: 100, height: 50, scale: 2, mode: .fit))
         view.imageScaling = .scaleNone
         #expect(view.targetGeometry == nil)
     }

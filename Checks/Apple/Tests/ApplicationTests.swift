@@ -18,7 +18,7 @@ struct ApplicationTests {
         let (directory, pressure, center) = (try TemporaryDirectory(), MemoryPressure(), NotificationCenter())
         var configuration = CacheConfiguration(root: directory.path)
         configuration.memoryPressure = pressure
-        let cache = Cache<String>(name: "texts", configuration: configuration)
+        let cache = ValueCache<String>(name: "texts", configuration: configuration)
         try await cache.set("one", forKey: "a")
         try await cache.flush()
         let events = ApplicationEvents(pressure: pressure, center: center)
@@ -67,7 +67,7 @@ struct ApplicationTests {
 
     @Test func aPictureIsLoadedWhenItIsTaken() async throws {
         let loads = Counter()
-        let picture = LazyValue<VitrineImaging.Image>(key: "a") { () async throws(CacheError) in
+        let picture = LazyValue<VitrineImaging.PixelImage>(key: "a") { () async throws(CacheError) in
             loads.add(1)
             return AdapterFixture.image(7)
         }

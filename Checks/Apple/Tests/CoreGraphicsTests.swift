@@ -5,11 +5,11 @@ import VitrineImaging
 
 /// Conversion to and from Core Graphics images.
 struct CoreGraphicsTests {
-    private let image = Image(width: 3, height: 2, alpha: .straight) { pixels in
+    private let image = PixelImage(width: 3, height: 2, alpha: .straight) { pixels in
         for index in pixels.indices { pixels[index] = UInt8(index * 10) }
     }
 
-    private func bytes(_ image: Image) -> [UInt8] { image.withUnsafeBytes { [UInt8]($0) } }
+    private func bytes(_ image: PixelImage) -> [UInt8] { image.withUnsafeBytes { [UInt8]($0) } }
 
     @Test func pixelsAreSharedAndStay() throws {
         var original = image
@@ -24,8 +24,8 @@ struct CoreGraphicsTests {
     }
 
     @Test func imagesInUseCanBeRevived() throws {
-        let reviver = try #require(Image.weakReference)
-        var original: Image? = Image(size: PixelSize(4), color: Color(red: 9, green: 0, blue: 0))
+        let reviver = try #require(PixelImage.weakReference)
+        var original: PixelImage? = PixelImage(size: PixelSize(4), color: PixelColor(red: 9, green: 0, blue: 0))
         let revive = original.flatMap { reviver($0) }
         var picture = original?.makeCGImage()
         original = nil
@@ -34,9 +34,9 @@ struct CoreGraphicsTests {
         #expect(revive?() == nil)
     }
 
-    @Test(arguments: [Image.Alpha.opaque, .straight, .premultiplied])
-    func alphaMeansTheSame(_ alpha: Image.Alpha) throws {
-        let image = Image(width: 2, height: 1, alpha: alpha) { pixels in
+    @Test(arguments: [PixelImage.Alpha.opaque, .straight, .premultiplied])
+    func alphaMeansTheSame(_ alpha: PixelImage.Alpha) throws {
+        let image = PixelImage(width: 2, height: 1, alpha: alpha) { pixels in
             for index in pixels.indices { pixels[index] = index % 4 == 3 ? 255 : UInt8(index) }
         }
         let picture = try #require(image.makeCGImage())
@@ -47,13 +47,13 @@ struct CoreGraphicsTests {
             case .premultiplied: .premultipliedLast
             }
         #expect(picture.alphaInfo == expected)
-        let back = try #require(Image(picture))
+        let back = try #require(PixelImage(picture))
         #expect(bytes(back) == bytes(image) && back.alpha == (alpha == .opaque ? .opaque : .premultiplied))
     }
 
     @Test func picturesOfUIKitAreTurnedUpright() throws {
         let picture = try #require(image.makeCGImage())
-        let turned = try #require(Image(UIImage(cgImage: picture, scale: 1, orientation: .right)))
+        let turned = try #require(PixelImage(UIImage(cgImage: picture, scale: 1, orientation: .right)))
         #expect(turned.size == PixelSize(width: 2, height: 3))
         #expect(image.makeUIImage(scale: 3)?.scale == 3)
     }

@@ -12,7 +12,7 @@ struct PhotosTests {
         PHAsset(
             stub: identifier, width: 400, height: 200, modified: modified,
             picture: isThere
-                ? { Image(size: PixelSize(width: Int($0.width), height: Int($0.height)), color: .white).makeUIImage() }
+                ? { PixelImage(size: PixelSize(width: Int($0.width), height: Int($0.height)), color: .white).makeUIImage() }
                 : nil)
     }
 
@@ -23,18 +23,18 @@ struct PhotosTests {
     }
 
     @Test(arguments: [
-        (ImageResizer.Mode.aspectFit, PixelSize(width: 100, height: 50)), (.fill, PixelSize(100)),
-        (.crop(.center), PixelSize(100)), (.aspectFill, PixelSize(width: 200, height: 100)),
+        (ImageResizer.Mode.fit, PixelSize(width: 100, height: 50)), (.stretch, PixelSize(100)),
+        (.crop(.center), PixelSize(100)), (.fill, PixelSize(width: 200, height: 100)),
     ])
     func picturesAreBroughtToTheBox(_ mode: ImageResizer.Mode, _ size: PixelSize) async throws {
-        let image = try await service().image(for: ImageRequest(PhotoAssetSource(asset()), size: ImageResizer(size: PixelSize(100), mode: mode)))
+        let image = try await service().image(for: ImageRequest(PhotoAssetSource(asset()), resizing: ImageResizer(size: PixelSize(100), mode: mode)))
         #expect(image.size == size)
     }
 
     @Test func aPictureThatIsNotThereSaysWhy() async throws {
         let source = PhotoAssetSource(asset(isThere: false))
         let error = await #expect(throws: ImagePipelineError.self) {
-            try await service().image(for: ImageRequest(source, size: .fit(100)))
+            try await service().image(for: ImageRequest(source, resizing: .fit(100)))
         }
         guard case .unreadable(let name, let reason) = error else {
             Issue.record("the error is \(String(describing: error))")

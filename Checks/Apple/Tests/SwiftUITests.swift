@@ -36,13 +36,13 @@ struct SwiftUITests {
         LazyImage(request, in: fixture.pipeline) { placeholders.view($0) }
     }
 
-    private var shown: VitrineImaging.Image? { StubPass.images.last.flatMap { VitrineImaging.Image($0) } }
+    private var shown: VitrineImaging.PixelImage? { StubPass.images.last.flatMap { VitrineImaging.PixelImage($0) } }
 
     /// Starts the task, as SwiftUI does after a pass.
     private func begin() async { await StubPass.tasks.last?.action() }
 
     @Test func memoryIsThereAtTheFirstPass() async {
-        let geometry = TargetGeometry(width: 100, height: 50, scale: 2, mode: .aspectFill)
+        let geometry = TargetGeometry(width: 100, height: 50, scale: 2, mode: .fill)
         let request = fixture.stored("a", AdapterFixture.image(7), for: geometry)
         let placeholders = Placeholders()
         let view = view(request, placeholders)

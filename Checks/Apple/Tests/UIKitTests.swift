@@ -19,7 +19,7 @@ struct UIKitTests {
         view.contentMode = .scaleToFill
     }
 
-    private var shown: VitrineImaging.Image? { view.image.flatMap { VitrineImaging.Image($0) } }
+    private var shown: VitrineImaging.PixelImage? { view.image.flatMap { VitrineImaging.PixelImage($0) } }
     private var red: UInt8? { shown?[0, 0].red }
 
     @Test func memoryIsShownAtOnceAtTheSizeOfTheViewInPixels() {
@@ -33,7 +33,7 @@ struct UIKitTests {
     }
 
     private nonisolated static let modes: [(UIView.ContentMode, ImageResizer.Mode?)] = [
-        (.scaleToFill, .fill), (.scaleAspectFit, .aspectFit), (.scaleAspectFill, .aspectFill), (.center, nil),
+        (.scaleToFill, .stretch), (.scaleAspectFit, .fit), (.scaleAspectFill, .fill), (.center, nil),
         (.redraw, nil),
     ]
 
@@ -128,19 +128,19 @@ struct UIKitTests {
         for gate in [normal, high, back] { gate.open() }
         await wait { button.image(for: .highlighted) != nil && button.backgroundImage(for: .normal) != nil }
         #expect(button.image(for: .normal) == nil)
-        #expect(button.image(for: .highlighted).flatMap { VitrineImaging.Image($0) }?[0, 0].red == 2)
-        #expect(button.backgroundImage(for: .normal).flatMap { VitrineImaging.Image($0) }?[0, 0].red == 3)
+        #expect(button.image(for: .highlighted).flatMap { VitrineImaging.PixelImage($0) }?[0, 0].red == 2)
+        #expect(button.backgroundImage(for: .normal).flatMap { VitrineImaging.PixelImage($0) }?[0, 0].red == 3)
     }
 
     @Test func aButtonsPlacesFollowItsGeometry() {
         let button = UIButton()
         button.frame = CGRect(x: 0, y: 0, width: 44, height: 24)
-        let fitting = TargetGeometry(width: 40, height: 20, scale: 2, mode: .aspectFit, allowsUpscaling: false)
+        let fitting = TargetGeometry(width: 40, height: 20, scale: 2, mode: .fit, allowsUpscaling: false)
         #expect(button.targetGeometry(of: .image()) == fitting)
-        #expect(button.targetGeometry(of: .background(.selected)) == TargetGeometry(width: 44, height: 24, scale: 2, mode: .fill))
+        #expect(button.targetGeometry(of: .background(.selected)) == TargetGeometry(width: 44, height: 24, scale: 2, mode: .stretch))
         button.contentHorizontalAlignment = .fill
         #expect(button.targetGeometry(of: .image()) == fitting)
         button.contentVerticalAlignment = .fill
-        #expect(button.targetGeometry(of: .image()) == TargetGeometry(width: 40, height: 20, scale: 2, mode: .fill))
+        #expect(button.targetGeometry(of: .image()) == TargetGeometry(width: 40, height: 20, scale: 2, mode: .stretch))
     }
 }

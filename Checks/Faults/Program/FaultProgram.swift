@@ -51,7 +51,7 @@ private final class Stores {
     private var values: KeyValueStore?
     private var objects: ObjectStore?
     private lazy var disk = DiskCache(directory: directory + "/disk")
-    private lazy var cache = Cache<[UInt8]>(name: "cache", configuration: CacheConfiguration(root: directory))
+    private lazy var cache = ValueCache<[UInt8]>(name: "cache", configuration: CacheConfiguration(root: directory))
 
     init(directory: String) { self.directory = directory }
 

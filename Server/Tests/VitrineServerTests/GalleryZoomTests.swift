@@ -40,11 +40,11 @@ struct GalleryZoomTests {
         return (part[0], part[1], part[2], part[3])
     }
 
-    private static func image(_ page: TestPage) throws -> Image {
+    private static func image(_ page: TestPage) throws -> PixelImage {
         try ImageDecoder().decode(.bytes(try page.screenshot()))
     }
 
-    private static func meanDifference(_ one: Image, _ other: Image) -> Double {
+    private static func meanDifference(_ one: PixelImage, _ other: PixelImage) -> Double {
         guard one.size == other.size else { return 255 }
         var sum = 0
         one.withUnsafeBytes { a in

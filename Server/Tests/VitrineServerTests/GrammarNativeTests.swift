@@ -153,7 +153,7 @@ import VitrineServer
             check("\(name):10") { $0.trim = .init() }
             check("\(name):12.5:ff00FF:1:t") {
                 $0.trim = .init(
-                    threshold: 12.5, color: Color(red: 255, green: 0, blue: 255), equalHorizontal: true,
+                    threshold: 12.5, color: PixelColor(red: 255, green: 0, blue: 255), equalHorizontal: true,
                     equalVertical: true)
             }
             check("\(name):0::0:1") { $0.trim = .init(threshold: 0, equalVertical: true) }
@@ -188,9 +188,9 @@ import VitrineServer
             check("\(name):1:1/fl:0") { $0.flipVertical = true }
         }
         for name in ["background", "bg"] {
-            check("\(name):128:129:0") { $0.background = Color(red: 128, green: 129, blue: 0) }
-            check("\(name):FFddee") { $0.background = Color(red: 255, green: 221, blue: 238) }
-            check("\(name):fde") { $0.background = Color(red: 255, green: 221, blue: 238) }
+            check("\(name):128:129:0") { $0.background = PixelColor(red: 128, green: 129, blue: 0) }
+            check("\(name):FFddee") { $0.background = PixelColor(red: 255, green: 221, blue: 238) }
+            check("\(name):fde") { $0.background = PixelColor(red: 255, green: 221, blue: 238) }
             check("bg:fff/\(name):") { _ in }
         }
         for name in ["blur", "bl"] { check("\(name):0.2") { $0.blur = 0.2 } }

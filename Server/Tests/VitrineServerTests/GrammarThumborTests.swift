@@ -150,8 +150,8 @@ import VitrineServer
         filter("blur( 7 , 2.5 )") { $0.blur = 2.5 }
         filter("sharpen(2,1.0,true)", ignored: ["sharpen.amount"]) { $0.sharpen = 1 }
         filter("grayscale()") { $0.grayscale = true }
-        filter("background_color(red)") { $0.background = Color(red: 255, green: 0, blue: 0) }
-        filter("background_color(0f0)") { $0.background = Color(red: 0, green: 255, blue: 0) }
+        filter("background_color(red)") { $0.background = PixelColor(red: 255, green: 0, blue: 0) }
+        filter("background_color(0f0)") { $0.background = PixelColor(red: 0, green: 255, blue: 0) }
         filter("max_bytes(9000)") { $0.maximumBytes = 9_000 }
         filter("no_upscale()") { $0.enlarge = false }
         filter("stretch()") { $0.resizingType = .force }
@@ -161,7 +161,7 @@ import VitrineServer
             filter("rotate(\(angle))") { $0.rotation = rotation }
         }
         filter("fill(ff0000,true)") {
-            ($0.extend, $0.background) = (ProcessingOptions.Gravity(), Color(red: 255, green: 0, blue: 0))
+            ($0.extend, $0.background) = (ProcessingOptions.Gravity(), PixelColor(red: 255, green: 0, blue: 0))
         }
         filter("fill(transparent)") { $0.extend = ProcessingOptions.Gravity() }
         filter("focal(10x20:30x40)") {

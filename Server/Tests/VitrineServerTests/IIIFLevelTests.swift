@@ -19,8 +19,8 @@ import VitrineServer
     }
 
     /// Soft colours with a checkerboard, as in the fixtures.
-    private static func picture(_ width: Int, _ height: Int, alpha: Bool = false) -> Image {
-        Image(width: width, height: height, alpha: alpha ? .straight : .opaque) { bytes in
+    private static func picture(_ width: Int, _ height: Int, alpha: Bool = false) -> PixelImage {
+        PixelImage(width: width, height: height, alpha: alpha ? .straight : .opaque) { bytes in
             for y in 0..<height {
                 for x in 0..<width {
                     let at = 4 * (y * width + x)
@@ -33,7 +33,7 @@ import VitrineServer
         }
     }
 
-    private static func difference(_ one: Image, _ other: Image) -> (most: Int, mean: Double) {
+    private static func difference(_ one: PixelImage, _ other: PixelImage) -> (most: Int, mean: Double) {
         guard one.size == other.size else { return (255, 255) }
         var most = 0, sum = 0
         one.withUnsafeBytes { a in
@@ -50,7 +50,7 @@ import VitrineServer
         return (most, Double(sum) / Double(4 * one.width * one.height))
     }
 
-    private static func crop(_ image: Image, _ x: Int, _ y: Int, _ width: Int, _ height: Int) throws -> Image {
+    private static func crop(_ image: PixelImage, _ x: Int, _ y: Int, _ width: Int, _ height: Int) throws -> PixelImage {
         try image.processed(by: [.crop(x: x, y: y, width: width, height: height)])
     }
 
@@ -153,9 +153,9 @@ import VitrineServer
         #expect(try #require(try other.part(200..<240, of: .bytes(bytes))).bytes == part.bytes)
     }
 
-    private static func means(of image: Image, _ factor: Int) throws -> Image {
+    private static func means(of image: PixelImage, _ factor: Int) throws -> PixelImage {
         let (width, height) = (image.width / factor, image.height / factor)
-        return Image(width: width, height: height, alpha: .opaque) { bytes in
+        return PixelImage(width: width, height: height, alpha: .opaque) { bytes in
             image.withUnsafeBytes { pixels in
                 for y in 0..<height {
                     for x in 0..<width {
@@ -216,7 +216,7 @@ import VitrineServer
         return (fixture, root)
     }
 
-    private static func tile(_ fixture: RenderingFixture, _ path: String) async throws -> Image {
+    private static func tile(_ fixture: RenderingFixture, _ path: String) async throws -> PixelImage {
         let url = try IIIFGrammar().parse("/3/\(path)/0/default.png")
         let rendering = try await fixture.renderer.image(for: url)
         return try ImageDecoder().decode(.bytes(Array(rendering.image.bytes.readableBytesView)))

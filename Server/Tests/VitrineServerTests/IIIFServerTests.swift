@@ -16,13 +16,13 @@ import VitrineServer
         }, body)
     }
 
-    private static func image(_ reply: HTTPReply) throws -> Image { try ImageDecoder().decode(.bytes(reply.body)) }
+    private static func image(_ reply: HTTPReply) throws -> PixelImage { try ImageDecoder().decode(.bytes(reply.body)) }
 
     private static func json(_ reply: HTTPReply) throws -> [String: Any] {
         try #require(try JSONSerialization.jsonObject(with: Data(reply.body)) as? [String: Any])
     }
 
-    private static func difference(_ one: Image, _ other: Image) -> Int {
+    private static func difference(_ one: PixelImage, _ other: PixelImage) -> Int {
         guard one.size == other.size else { return 255 }
         var most = 0
         one.withUnsafeBytes { a in
@@ -145,7 +145,7 @@ import VitrineServer
         try await Self.run { program in
             let gray = try Self.image(try await program.ask("/iiif/3/lake.jpg/full/60,/0/gray.png"))
             let bitonal = try Self.image(try await program.ask("/iiif/3/lake.jpg/full/60,/0/bitonal.png"))
-            func levels(_ image: Image) -> Set<[UInt8]> {
+            func levels(_ image: PixelImage) -> Set<[UInt8]> {
                 image.withUnsafeBytes { bytes in
                     Set(stride(from: 0, to: bytes.count, by: 4).map { Array(bytes[$0..<($0 + 3)]) })
                 }

@@ -7,8 +7,8 @@ import VitrineServer
 /// Tiles of a picture, which share its decodes.
 @Suite struct IIIFTileTests {
     /// A picture of soft colours, whose JPEG has little noise.
-    private static func picture(_ width: Int, _ height: Int) -> Image {
-        Image(width: width, height: height, alpha: .opaque) { bytes in
+    private static func picture(_ width: Int, _ height: Int) -> PixelImage {
+        PixelImage(width: width, height: height, alpha: .opaque) { bytes in
             for y in 0..<height {
                 for x in 0..<width {
                     let at = 4 * (y * width + x)
@@ -28,7 +28,7 @@ import VitrineServer
         return root
     }
 
-    private static func meanDifference(_ one: Image, _ other: Image) -> Double {
+    private static func meanDifference(_ one: PixelImage, _ other: PixelImage) -> Double {
         guard one.size == other.size else { return 255 }
         var sum = 0
         one.withUnsafeBytes { a in

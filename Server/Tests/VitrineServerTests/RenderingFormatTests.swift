@@ -76,7 +76,7 @@ import VitrineServer
         let root = fixture.root + "/local"
         try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
         let exif = Self.exif(make: "Lakeside", copyright: "A. Author", orientation: 1)
-        let picture = Image(size: PixelSize(width: 40, height: 30), color: .white)
+        let picture = PixelImage(size: PixelSize(width: 40, height: 30), color: .white)
         let bytes = try picture.encoded(as: .jpeg(), metadata: ImageMetadata(exif: exif))
         try Data(bytes).write(to: URL(filePath: root + "/a.jpg"))
         let own = try RenderingFixture { $0.sources.localRoot = root }

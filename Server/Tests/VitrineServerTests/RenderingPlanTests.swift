@@ -122,7 +122,7 @@ import VitrineServer
         let plan = try RenderPlan(options, header)
         #expect(plan.resultSize == example.result)
         // And so do the pixels, made as the pipeline makes them.
-        let source = Image(size: example.source, color: .white)
+        let source = PixelImage(size: example.source, color: .white)
         let made = try plan.resizer.resize(source).processed(by: plan.processors)
         #expect(made.size == example.result)
     }
@@ -140,7 +140,7 @@ import VitrineServer
         for type in [ProcessingOptions.ResizingType.fit, .force, .fill] {
             // 1800 by 1200 fits without a crop.
             let plan = try RenderPlan(Self.options(Self.box(type, 300, 200)), header)
-            #expect(plan.resizer == ImageResizer(size: PixelSize(width: 300, height: 200), mode: .fill))
+            #expect(plan.resizer == ImageResizer(size: PixelSize(width: 300, height: 200), mode: .stretch))
             #expect(plan.processors.isEmpty)
         }
         // A part is cut out of the reduced picture.
@@ -249,8 +249,8 @@ import VitrineServer
     // MARK: Pixels
 
     /// Four quarters: red, green, blue, white.
-    private static func quarters(_ side: Int) -> Image {
-        Image(width: side, height: side, alpha: .opaque) { pixels in
+    private static func quarters(_ side: Int) -> PixelImage {
+        PixelImage(width: side, height: side, alpha: .opaque) { pixels in
             for y in 0..<side {
                 for x in 0..<side {
                     let at = (y * side + x) * 4
@@ -264,14 +264,14 @@ import VitrineServer
         }
     }
 
-    private static let red = Color(red: 255, green: 0, blue: 0)
-    private static let green = Color(red: 0, green: 255, blue: 0)
-    private static let blue = Color(red: 0, green: 0, blue: 255)
+    private static let red = PixelColor(red: 255, green: 0, blue: 0)
+    private static let green = PixelColor(red: 0, green: 255, blue: 0)
+    private static let blue = PixelColor(red: 0, green: 0, blue: 255)
 
     private func made(
-        _ source: Image, _ change: (inout ProcessingOptions) -> Void, _ settings: RenderSettings = RenderSettings(),
+        _ source: PixelImage, _ change: (inout ProcessingOptions) -> Void, _ settings: RenderSettings = RenderSettings(),
         orientation: Orientation = .up
-    ) throws -> Image {
+    ) throws -> PixelImage {
         var header = try SourceHeader(of: Samples.bytes("lake.jpg"))
         (header.size, header.orientation) = (source.size, orientation)
         let plan = try RenderPlan(Self.options(change), header, settings)
@@ -292,7 +292,7 @@ import VitrineServer
     @Test(arguments: Orientation.allCases)
     func picturesStayAsStoredWithoutAutoRotation(orientation: Orientation) throws {
         // What the decoder delivers is upright.
-        let stored = Image(width: 40, height: 20, alpha: .opaque) { pixels in
+        let stored = PixelImage(width: 40, height: 20, alpha: .opaque) { pixels in
             for index in pixels.indices { pixels[index] = index % 4 == 3 ? 255 : UInt8(truncatingIfNeeded: index * 7) }
         }
         let upright = stored.oriented(orientation)
@@ -301,7 +301,7 @@ import VitrineServer
 
     @Test func cutsOutThePartOfTheGravity() throws {
         let source = Self.quarters(80)
-        func corner(_ anchor: ProcessingOptions.Gravity.Anchor, reduced: Bool) throws -> Color {
+        func corner(_ anchor: ProcessingOptions.Gravity.Anchor, reduced: Bool) throws -> PixelColor {
             try made(source) { options in
                 options.crop = .init(width: 40, height: 40, gravity: .init(anchor: anchor))
                 if reduced { (options.width, options.height) = (20, 20) }
@@ -323,7 +323,7 @@ import VitrineServer
 
     @Test func extendsWithNothingAndFillsTheBackground() throws {
         let source = Self.quarters(40)
-        func extended(_ background: Color?) throws -> Image {
+        func extended(_ background: PixelColor?) throws -> PixelImage {
             try made(source) { options in
                 (options.width, options.height) = (40, 80)
                 options.extend = .init(anchor: .south)
@@ -345,7 +345,7 @@ import VitrineServer
     }
 
     @Test func trims() throws {
-        var source = Image(size: PixelSize(width: 60, height: 40), color: .white)
+        var source = PixelImage(size: PixelSize(width: 60, height: 40), color: .white)
         source.withUnsafeMutableBytes { bytes in
             for y in 10..<20 { for x in 20..<50 { bytes[(y * 60 + x) * 4 + 1] = 0 } }
         }
@@ -376,9 +376,9 @@ import VitrineServer
 
     @Test func watermarksLieWhereTheyAreWanted() throws {
         var settings = RenderSettings()
-        settings.watermark = Image(size: PixelSize(10), color: .black)
-        let source = Image(size: PixelSize(100), color: .white)
-        func marked(_ change: (inout ProcessingOptions.Watermark) -> Void) throws -> Image {
+        settings.watermark = PixelImage(size: PixelSize(10), color: .black)
+        let source = PixelImage(size: PixelSize(100), color: .white)
+        func marked(_ change: (inout ProcessingOptions.Watermark) -> Void) throws -> PixelImage {
             var watermark = ProcessingOptions.Watermark()
             change(&watermark)
             return try made(source, { $0.watermark = watermark }, settings)

@@ -148,7 +148,7 @@ extension RenderedImage {
     }
 
     /// The pixels of the result.
-    var pixels: Image {
+    var pixels: PixelImage {
         get throws { try ImageDecoder(isolation: .inProcess).decode(.bytes([UInt8](bytes.readableBytesView))) }
     }
 }

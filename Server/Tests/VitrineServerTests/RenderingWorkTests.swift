@@ -391,16 +391,16 @@ import VitrineServer
     }
 
     private final class Order: Sendable {
-        private let priorities = Mutex<[Priority]>([])
-        var all: [Priority] { priorities.withLock { $0 } }
-        func add(_ priority: Priority) { priorities.withLock { $0.append(priority) } }
+        private let priorities = Mutex<[RequestPriority]>([])
+        var all: [RequestPriority] { priorities.withLock { $0 } }
+        func add(_ priority: RequestPriority) { priorities.withLock { $0.append(priority) } }
     }
 
     @Test func urgentRendersGoFirst() async throws {
         let admission = limits { $0.renders = 1 }
         let first = try await admission.render(bytes: 1, priority: .normal)
         let order = Order()
-        let tasks = [Priority.low, .normal, .high].enumerated().map { index, priority in
+        let tasks = [RequestPriority.low, .normal, .high].enumerated().map { index, priority in
             Task {
                 try await wait { admission.renders.waiting == index }
                 let place = try await admission.render(bytes: 1, priority: priority)

@@ -14,7 +14,7 @@ public struct CacheConfiguration: Sendable {
     /// The most bytes that the entries of all formats may count on disk together, including formats that are not
     /// registered in this process. The directory takes at most this and ``DiskCache/diskOverhead``.
     ///
-    /// The cache enforces it when it is opened, with every write, and in ``Cache/setTotalDiskCapacity(_:)``. Each
+    /// The cache enforces it when it is opened, with every write, and in ``ValueCache/setTotalDiskCapacity(_:)``. Each
     /// format then nominates the entry it would evict, and the least recently used of these is evicted.
     ///
     /// Default: nil, which stands for twice ``diskCapacity`` or, if that is more, the largest capacity of a format: 1

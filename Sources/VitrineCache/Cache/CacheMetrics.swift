@@ -5,7 +5,7 @@ import VitrineCore
 /// The metrics of a cache in swift-metrics, if the program has bootstrapped a backend with `MetricsSystem.bootstrap`.
 ///
 /// All have the dimension `cache`, the name of the cache. Counters are updated every 64 operations that reach the disk
-/// or a source, by ``Cache/publishMetrics()`` and by ``Cache/flush()``. Timers are updated immediately. The article on
+/// or a source, by ``ValueCache/publishMetrics()`` and by ``ValueCache/flush()``. Timers are updated immediately. The article on
 /// metrics lists the labels.
 package final class CacheMetrics: Sendable {
     /// How a load ended.

@@ -45,7 +45,7 @@ public final class FetchTask<Value: Sendable>: Sendable {
     private let isImmediate: Bool
 
     /// A fetch that runs until ``finish(_:)`` is called.
-    package init(key: CacheKey, priority: Priority = .normal) {
+    package init(key: CacheKey, priority: RequestPriority = .normal) {
         self.key = key
         source = PrioritySource(priority)
         storage = Locked(Storage())
@@ -73,7 +73,7 @@ public final class FetchTask<Value: Sendable>: Sendable {
 
     /// The priority of the request. It can change during the fetch: shared work runs at the highest priority of its
     /// subscribers.
-    public var priority: Priority {
+    public var priority: RequestPriority {
         get { source.value }
         set { source.value = newValue }
     }

@@ -3,7 +3,7 @@ public import VitrineCore
 /// One format's part of a cache: its rules and its places in memory and on disk.
 @usableFromInline
 package final class FormatArea<Value: CacheableValue>: Sendable {
-    package let format: Format<Value>
+    package let format: CacheFormat<Value>
     /// The format's number in this cache; 0 is the original.
     @usableFromInline package let id: Int
     /// Its own level, or the one it shares.
@@ -15,7 +15,7 @@ package final class FormatArea<Value: CacheableValue>: Sendable {
     package let pendingWrites: PendingWrites
 
     package init(
-        _ format: Format<Value>, id: Int, memory: MemoryCache<MemoryKey, Value>, sharesMemory: Bool, disk: DiskCache,
+        _ format: CacheFormat<Value>, id: Int, memory: MemoryCache<MemoryKey, Value>, sharesMemory: Bool, disk: DiskCache,
         executor: BlockingExecutor
     ) {
         self.format = format

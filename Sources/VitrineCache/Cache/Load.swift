@@ -57,7 +57,7 @@ final class SourceResult<Value: CacheableValue>: Sendable {
     var knownValue: Value? { decoded.withLock { $0 } }
 
     /// Returns the value, decoding it once for all callers. May block.
-    func value(decoding format: Format<Value>) throws -> Value {
+    func value(decoding format: CacheFormat<Value>) throws -> Value {
         try decoding.withLock { _ in
             if let known = knownValue { return known }
             let value = try format.value(of: bytes ?? [])
@@ -117,7 +117,7 @@ struct FlightKey: Hashable, Sendable {
     }
 }
 
-extension Cache {
+extension ValueCache {
     /// Those who ask for an entry now.
     func flightKey(
         _ slot: MemoryKey, _ levels: CacheLevels, isRefresh: Bool = false, bounds: String = ""

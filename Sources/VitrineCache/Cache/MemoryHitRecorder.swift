@@ -36,7 +36,7 @@ package final class MemoryHitRecorder: Sendable {
     }
 }
 
-extension Cache {
+extension ValueCache {
     /// Reports the collected memory hits to the disk levels.
     func reportMemoryHits() {
         if let hits { reportHits(hits.take()) }

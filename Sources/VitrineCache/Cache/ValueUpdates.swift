@@ -1,7 +1,7 @@
 public import VitrineCore
 
 /// The stored value of a fetcher, fresh or not, followed by a newer one if there is one. See
-/// ``Cache/updates(from:format:levels:priority:revalidatingFresh:)``.
+/// ``ValueCache/updates(from:format:levels:priority:revalidatingFresh:)``.
 ///
 /// The sequence works while it is iterated and has at most two elements. Each iterator starts from the beginning.
 package struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
@@ -10,12 +10,12 @@ package struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
     /// The error of the sequence.
     package typealias Failure = CacheError
 
-    let cache: Cache<Value>
+    let cache: ValueCache<Value>
     let key: CacheKey
     let format: FormatName
     let source: AnySource<Value>
     let levels: CacheLevels
-    let priority: Priority
+    let priority: RequestPriority
     let revalidatesFresh: Bool
 
     /// The iterator of the sequence.
@@ -78,7 +78,7 @@ package struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
     }
 }
 
-extension Cache {
+extension ValueCache {
     /// Returns a sequence of the stored value, fresh or not, followed by the value of the source if it has changed.
     ///
     /// ```swift
@@ -98,7 +98,7 @@ extension Cache {
     ///   - revalidatesFresh: Whether to ask the source even if the stored value is fresh. Default false.
     public func updates(
         from fetcher: some Fetcher<Value>, format: FormatName = .original, levels: CacheLevels = .all,
-        priority: Priority = .normal, revalidatingFresh revalidatesFresh: Bool = false
+        priority: RequestPriority = .normal, revalidatingFresh revalidatesFresh: Bool = false
     ) -> some AsyncSequence<Value, CacheError> & Sendable {
         ValueUpdates(
             cache: self, key: fetcher.key, format: format, source: AnySource(fetcher), levels: levels,

@@ -19,7 +19,7 @@ public import VitrineCore
 /// Asynchronous calls run on `BlockingExecutor.shared`. ``blocking`` has the blocking forms of the most important
 /// calls.
 ///
-/// A `Cache` has a disk cache for each format. They share one database, one writing thread and one queue.
+/// A `ValueCache` has a disk cache for each format. They share one database, one writing thread and one queue.
 ///
 /// Bodies below 2 KiB are in an SQLite database, those up to 64 KiB in blocks of one file beside it, and larger ones in
 /// separate files.

@@ -20,7 +20,7 @@ import Darwin
 ///     DIRECTORY/v3/g-…/files/cd/…cd.new    a body on its way to the place of the one before (``BodyFile``)
 ///
 /// `v3` is the layout: another one takes another directory and never reads this one's bytes. In `v1` each format of a
-/// `Cache` had a directory of its own: DIRECTORY/FORMAT/v1. `v2` had no tags. Both are deleted
+/// `ValueCache` had a directory of its own: DIRECTORY/FORMAT/v1. `v2` had no tags. Both are deleted
 /// (``oldLayouts(withFormats:)``). A database of `v3` without blocks gets them when it is opened; a program that knows
 /// none replaces it.
 ///

@@ -151,7 +151,7 @@ public struct FetchResult<Value: CacheableValue>: Sendable {
     ///   - timeToLive: How long it is fresh. Default nil: the time of the format or the cache.
     ///   - validator: Anything small the fetcher wants to see again in ``FetchContext/storedValidator``, for example an
     ///     entity tag.
-    ///   - tags: Up to 16 tags for ``Cache/removeAll(tag:levels:)``, each of up to 256 UTF-8 bytes. Entries of other
+    ///   - tags: Up to 16 tags for ``ValueCache/removeAll(tag:levels:)``, each of up to 256 UTF-8 bytes. Entries of other
     ///     formats that are made from the value have them as well. More fail the load with
     ///     ``CacheError/invalidTags(count:longest:)``.
     ///   - levels: Where it may be kept; the request may narrow this further.

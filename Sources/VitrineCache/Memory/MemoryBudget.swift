@@ -7,7 +7,7 @@ public import VitrineCore
 /// MemoryBudget.shared.limit = .megabytes(64)      // all caches of the process together
 /// ```
 ///
-/// Every `Cache` shares ``shared`` unless its `CacheConfiguration.memoryBudget` names another budget. Each cache still
+/// Every `ValueCache` shares ``shared`` unless its `CacheConfiguration.memoryBudget` names another budget. Each cache still
 /// observes its own capacity. When an insertion raises the sum of all costs above ``limit``, the largest caches evict
 /// first: each is trimmed to the same level, and caches below that level lose nothing. Within a cache the entries that
 /// are used least are evicted.

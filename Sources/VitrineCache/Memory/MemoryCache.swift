@@ -4,7 +4,7 @@ import VitrineCore
 /// A synchronous, thread-safe cache in memory with a strict capacity.
 ///
 /// ```swift
-/// let cache = MemoryCache<CacheKey, Image>(capacity: .megabytes(100))
+/// let cache = MemoryCache<CacheKey, PixelImage>(capacity: .megabytes(100))
 /// cache["lake"] = image
 /// if let image = cache["lake"] { show(image) }
 /// ```

@@ -240,7 +240,7 @@ package enum ListBytes {
 ///
 /// Numbers, `Bool`, `Date`, `UUID` and `Data` conform and have compact bytes instead, which keep every bit. A number
 /// can be read as any numeric type that has exactly the same value. `String` conforms, and so do arrays and dictionaries
-/// of conforming types: `Cache<[String: [Palette]]>` needs no more than the declaration.
+/// of conforming types: `ValueCache<[String: [Palette]]>` needs no more than the declaration.
 ///
 /// The default cost is the length of the bytes, but at least the size of the value. It needs encoding, so types that
 /// are often put into memory should implement `cacheCost`.
@@ -328,7 +328,7 @@ extension Dictionary: CacheableValue, CacheableCodable where Key: CacheableCodab
 /// A `Codable` value of any type in a wrapper that caches and stores can keep.
 ///
 /// ```swift
-/// let cache = Cache<CodableBox<ClosedRange<Date>>>(…)
+/// let cache = ValueCache<CodableBox<ClosedRange<Date>>>(…)
 /// ```
 public struct CodableBox<Value: Codable & Sendable>: CacheableValue {
     /// The value.

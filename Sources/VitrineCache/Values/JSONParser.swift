@@ -9,7 +9,7 @@ struct JSONParser {
     init(_ bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
 
     /// The one value of the whole text.
-    mutating func parse() throws(JSONError) -> JSON.Node {
+    mutating func parse() throws(JSONError) -> JSONValue.Node {
         // RFC 8259 section 8.1: parsers may ignore a byte order mark.
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
         let value = try value()
@@ -18,7 +18,7 @@ struct JSONParser {
         return value
     }
 
-    private mutating func value() throws(JSONError) -> JSON.Node {
+    private mutating func value() throws(JSONError) -> JSONValue.Node {
         skipSpace()
         switch try current() {
         case UInt8(ascii: "{"): return .object(try nested { parser throws(JSONError) in try parser.object() })
@@ -37,13 +37,13 @@ struct JSONParser {
     ) throws(JSONError) -> Result {
         depth += 1
         defer { depth -= 1 }
-        guard depth <= JSON.maximumDepth else { throw .tooDeep(position: position) }
+        guard depth <= JSONValue.maximumDepth else { throw .tooDeep(position: position) }
         position += 1
         return try body(&self)
     }
 
-    private mutating func object() throws(JSONError) -> [String: JSON.Node] {
-        var members: [String: JSON.Node] = [:]
+    private mutating func object() throws(JSONError) -> [String: JSONValue.Node] {
+        var members: [String: JSONValue.Node] = [:]
         if try skip(to: "}") { return members }
         while true {
             skipSpace()
@@ -59,8 +59,8 @@ struct JSONParser {
         }
     }
 
-    private mutating func array() throws(JSONError) -> [JSON.Node] {
-        var elements: [JSON.Node] = []
+    private mutating func array() throws(JSONError) -> [JSONValue.Node] {
+        var elements: [JSONValue.Node] = []
         if try skip(to: "]") { return elements }
         while true {
             elements.append(try value())
@@ -155,7 +155,7 @@ struct JSONParser {
     // MARK: Numbers and words
 
     /// RFC 8259 section 6: `-`? (`0` | digits not beginning with 0) (`.` digits)? (e sign? digits)?
-    private mutating func number() throws(JSONError) -> JSON.Number {
+    private mutating func number() throws(JSONError) -> JSONValue.Number {
         let start = position
         if bytes[position] == UInt8(ascii: "-") { position += 1 }
         let leading = position
@@ -174,7 +174,7 @@ struct JSONParser {
             guard skipDigits() else { throw .invalidNumber(position: start) }
         }
         guard position - start <= Self.maximumNumberLength else { throw .invalidNumber(position: start) }
-        return JSON.Number(literal: String(decoding: bytes[start..<position], as: UTF8.self))
+        return JSONValue.Number(literal: String(decoding: bytes[start..<position], as: UTF8.self))
     }
 
     private mutating func skipDigits() -> Bool {
@@ -183,7 +183,7 @@ struct JSONParser {
         return position > start
     }
 
-    private mutating func literal(_ word: StaticString, _ value: JSON.Node) throws(JSONError) -> JSON.Node {
+    private mutating func literal(_ word: StaticString, _ value: JSONValue.Node) throws(JSONError) -> JSONValue.Node {
         for index in 0..<word.utf8CodeUnitCount {
             guard try current() == word.utf8Start[index] else { throw unexpected() }
             position += 1
@@ -223,7 +223,7 @@ struct JSONParser {
 struct JSONWriter {
     private(set) var bytes: [UInt8] = []
 
-    mutating func write(_ value: JSON.Node) {
+    mutating func write(_ value: JSONValue.Node) {
         switch value {
         case .null: append("null")
         case .bool(let value): append(value ? "true" : "false")

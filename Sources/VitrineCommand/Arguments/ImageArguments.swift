@@ -3,10 +3,10 @@ import VitrineImaging
 
 /// A CSS colour: `#fa0`, `rgb(255 170 0)`, `rebeccapurple` …
 struct ColorArgument: ExpressibleByArgument {
-    let color: Color
+    let color: PixelColor
 
     init?(argument: String) {
-        guard let color = Color(css: argument) else { return nil }
+        guard let color = PixelColor(css: argument) else { return nil }
         self.color = color
     }
 }
@@ -160,13 +160,13 @@ struct GeometryOptions: ParsableArguments {
             guard mode == .fit else {
                 throw ValidationError("--mode \(mode.rawValue) needs width and height, such as --size 300x200")
             }
-            return ImageResizer(size: size.box, mode: .aspectFit, allowsUpscaling: !noUpscale)
+            return ImageResizer(size: size.box, mode: .fit, allowsUpscaling: !noUpscale)
         }
         let modes: [ModeArgument: ImageResizer.Mode] = [
-            .fit: .aspectFit, .fill: .aspectFill, .stretch: .fill, .crop: .crop(gravity),
+            .fit: .fit, .stretch: .fill, .stretch: .stretch, .crop: .crop(gravity),
         ]
         return ImageResizer(
-            size: PixelSize(width: width, height: height), mode: modes[mode] ?? .aspectFit,
+            size: PixelSize(width: width, height: height), mode: modes[mode] ?? .fit,
             allowsUpscaling: !noUpscale)
     }
 }

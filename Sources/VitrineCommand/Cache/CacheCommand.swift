@@ -32,7 +32,7 @@ struct CacheSelection: ParsableArguments {
     private var directory: String { root ?? CacheConfiguration.defaultRoot }
 
     /// Returns the cache `--name`. It must exist, unless `creating` is true.
-    func one(creating: Bool = false) async throws -> Cache<[UInt8]> {
+    func one(creating: Bool = false) async throws -> ValueCache<[UInt8]> {
         guard let name else { throw ValidationError("--name is missing; 'vitrine cache stats' lists the caches") }
         let path = FilePath.join(directory, FileName.name(for: name))
         guard creating || Directory.isDirectory(path) else {
@@ -43,11 +43,11 @@ struct CacheSelection: ParsableArguments {
     }
 
     /// Returns the cache `--name`, or all caches in the order of their names.
-    func all() async throws -> [Cache<[UInt8]>] {
+    func all() async throws -> [ValueCache<[UInt8]>] {
         if name != nil { return [try await one()] }
         // Without the directory there are no caches yet.
         let names = ((try? Directory.names(in: directory)) ?? []).sorted()
-        var caches: [Cache<[UInt8]>] = []
+        var caches: [ValueCache<[UInt8]>] = []
         for file in names where Directory.isDirectory(FilePath.join(directory, file)) {
             guard let name = FileName.unescaped(file) else { continue }
             caches.append(await open(name))
@@ -56,14 +56,14 @@ struct CacheSelection: ParsableArguments {
     }
 
     /// Opens a cache with all formats on disk. Its capacities are set by its program, so that none is enforced here.
-    private func open(_ name: String) async -> Cache<[UInt8]> {
+    private func open(_ name: String) async -> ValueCache<[UInt8]> {
         var configuration = CacheConfiguration(root: directory)
         configuration.diskCapacity = .unlimited
         configuration.memoryCapacity = .zero
         configuration.memoryPressure = nil
         configuration.memoryHits = .leaveDisk
-        let cache = Cache<[UInt8]>(name: name, configuration: configuration)
-        for format in await cache.storedFormats { cache.register(Format(format)) }
+        let cache = ValueCache<[UInt8]>(name: name, configuration: configuration)
+        for format in await cache.storedFormats { cache.register(CacheFormat(format)) }
         return cache
     }
 }

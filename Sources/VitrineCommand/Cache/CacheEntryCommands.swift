@@ -73,7 +73,7 @@ struct CachePutCommand: AsyncParsableCommand {
                 }
             }
             let cache = try await selection.one(creating: true)
-            cache.register(Format(format.name))
+            cache.register(CacheFormat(format.name))
             try await cache.set(
                 bytes, forKey: CacheKey(identity: key), format: format.name, timeToLive: expiresIn?.duration)
             try await cache.flush()

@@ -18,7 +18,7 @@ struct FetchCache: Sendable {
     private let loader: NetworkLoader
     private let depth: CacheLevel
     private let refreshes: Bool
-    private let cache: Cache<[UInt8]>
+    private let cache: ValueCache<[UInt8]>
 
     /// - Parameters:
     ///   - loader: Sends the requests.
@@ -32,7 +32,7 @@ struct FetchCache: Sendable {
         configuration.memoryPressure = nil
         // Expired entries can be revalidated this long.
         configuration.expiredRetention = .seconds(30 * 86_400)
-        cache = Cache(name: "fetched", configuration: configuration)
+        cache = ValueCache(name: "fetched", configuration: configuration)
     }
 
     /// Returns the body for a request.

@@ -90,7 +90,7 @@ struct FetchJob: Sendable {
         var format = FormatArgument.auto
         if case .file(let path) = output, let named = FormatArgument(path: path) { format = named }
         let wanted = format.outputFormat(quality: OutputFormat.defaultQuality)
-        let resizer = ImageResizer(size: size, mode: .aspectFit, allowsUpscaling: false)
+        let resizer = ImageResizer(size: size, mode: .fit, allowsUpscaling: false)
         do {
             let image = try await ImageDecoder(limits: CommandLimits.current).image(
                 from: .bytes(bytes, name: item.name), at: resizer)

@@ -6,13 +6,13 @@ import VitrinePixels
 package struct ContactSheet: Sendable {
     /// One picture of the sheet.
     package struct Item: Sendable {
-        package var image: Image
+        package var image: PixelImage
         /// First line of the caption, for example a file name.
         package var title: String
         /// Second line, for example `4000×3000 JPEG 12 ms`.
         package var detail: String
 
-        package init(_ image: Image, title: String, detail: String = "") {
+        package init(_ image: PixelImage, title: String, detail: String = "") {
             self.image = image
             self.title = title
             self.detail = detail
@@ -43,7 +43,7 @@ package struct ContactSheet: Sendable {
     /// - Throws: ``ImageError/invalidRequest(reason:)`` without items or for sizes out of range;
     ///   ``ImageError/limitExceeded(input:limit:actual:allowed:)`` when the sheet would be larger than
     ///   ``ImageLimits/maximumOutputSide``.
-    package func draw(_ items: [Item]) throws(ImageError) -> Image {
+    package func draw(_ items: [Item]) throws(ImageError) -> PixelImage {
         guard !items.isEmpty else { throw .invalidRequest(reason: "a contact sheet needs a picture") }
         try ProcessorCheck.value(items.count, in: 1...10_000, "pictures on a contact sheet")
         try ProcessorCheck.value(pictureSize.width, in: 16...2_048, "picture width on a contact sheet")
@@ -59,9 +59,9 @@ package struct ContactSheet: Sendable {
             height: top + Self.margin + down * cell.height + (down - 1) * Self.gap)
         try ProcessorCheck.outputSide(size, "contact sheet")
 
-        var canvas = SheetCanvas(size: size, color: Color(red: 243, green: 244, blue: 247))
+        var canvas = SheetCanvas(size: size, color: PixelColor(red: 243, green: 244, blue: 247))
         let heading = SheetCanvas.truncated(title, width: size.width - 2 * Self.margin, scale: 3)
-        canvas.write(heading, x: Self.margin, y: Self.margin, scale: 3, color: Color(red: 31, green: 36, blue: 48))
+        canvas.write(heading, x: Self.margin, y: Self.margin, scale: 3, color: PixelColor(red: 31, green: 36, blue: 48))
         for (index, item) in items.enumerated() {
             let x = Self.margin + index % across * (cell.width + Self.gap)
             let y = top + index / across * (cell.height + Self.gap)
@@ -74,10 +74,10 @@ package struct ContactSheet: Sendable {
         _ item: Item, x: Int, y: Int, cell: PixelSize, on canvas: inout SheetCanvas
     ) throws(ImageError) {
         let shadow = PixelSize(width: cell.width, height: cell.height)
-        try canvas.fill(x: x, y: y + 2, size: shadow, radius: 12, color: Color(red: 30, green: 40, blue: 70, alpha: 14))
+        try canvas.fill(x: x, y: y + 2, size: shadow, radius: 12, color: PixelColor(red: 30, green: 40, blue: 70, alpha: 14))
         try canvas.fill(
             x: x, y: y, size: cell, radius: 12, color: .white,
-            border: ImageBorder(color: Color(red: 221, green: 225, blue: 232)))
+            border: ImageBorder(color: PixelColor(red: 221, green: 225, blue: 232)))
         let picture = AreaReduction.apply(to: item.image, size: fitted(item.image.size))
         canvas.draw(
             picture, x: x + Self.padding + (pictureSize.width - picture.width) / 2,
@@ -85,9 +85,9 @@ package struct ContactSheet: Sendable {
         let caption = y + Self.padding + pictureSize.height + 12
         let title = SheetCanvas.truncated(item.title, width: pictureSize.width, scale: 2)
         let detail = SheetCanvas.truncated(item.detail, width: pictureSize.width, scale: 2)
-        canvas.write(title, x: x + Self.padding, y: caption, scale: 2, color: Color(red: 31, green: 36, blue: 48))
+        canvas.write(title, x: x + Self.padding, y: caption, scale: 2, color: PixelColor(red: 31, green: 36, blue: 48))
         canvas.write(
-            detail, x: x + Self.padding, y: caption + 22, scale: 2, color: Color(red: 118, green: 126, blue: 142))
+            detail, x: x + Self.padding, y: caption + 22, scale: 2, color: PixelColor(red: 118, green: 126, blue: 142))
     }
 
     /// Returns the size at which a picture is shown: its own, or reduced to fit.
@@ -102,22 +102,22 @@ package struct ContactSheet: Sendable {
 
 /// An opaque picture that is being drawn on: rectangles, pictures and captions.
 private struct SheetCanvas {
-    private(set) var image: Image
+    private(set) var image: PixelImage
 
-    init(size: PixelSize, color: Color) {
-        image = Image(size: size, color: Color(red: color.red, green: color.green, blue: color.blue))
+    init(size: PixelSize, color: PixelColor) {
+        image = PixelImage(size: size, color: PixelColor(red: color.red, green: color.green, blue: color.blue))
     }
 
     /// Fills a rectangle with rounded corners.
     mutating func fill(
-        x: Int, y: Int, size: PixelSize, radius: Double = 0, color: Color, border: ImageBorder? = nil
+        x: Int, y: Int, size: PixelSize, radius: Double = 0, color: PixelColor, border: ImageBorder? = nil
     ) throws(ImageError) {
-        let tile = try Image(size: size, color: color).processed(by: [.roundCorners(radius, border: border)])
+        let tile = try PixelImage(size: size, color: color).processed(by: [.roundCorners(radius, border: border)])
         image.compose(tile.converted(to: .premultiplied), x: x, y: y)
     }
 
     /// Draws a picture; transparent parts show a checkerboard.
-    mutating func draw(_ picture: Image, x: Int, y: Int) {
+    mutating func draw(_ picture: PixelImage, x: Int, y: Int) {
         guard picture.hasAlpha else {
             image.compose(picture, x: x, y: y)
             return
@@ -128,7 +128,7 @@ private struct SheetCanvas {
     }
 
     /// Draws text whose capitals begin at row `y`, each point of the font `scale` pixels wide and high.
-    mutating func write(_ text: String, x: Int, y: Int, scale: Int, color: Color) {
+    mutating func write(_ text: String, x: Int, y: Int, scale: Int, color: PixelColor) {
         var left = x
         for character in text {
             let glyph = SheetCanvas.stencil(character, scale: scale, color: color)
@@ -143,9 +143,9 @@ private struct SheetCanvas {
         return text.count <= fitting ? text : text.prefix(max(0, fitting - 1)) + "…"
     }
 
-    private static func checkerboard(_ size: PixelSize) -> Image {
-        let light = PixelMath.straight(Color(white: 255)), dark = PixelMath.straight(Color(white: 226))
-        return Image(width: size.width, height: size.height, alpha: .opaque) { target in
+    private static func checkerboard(_ size: PixelSize) -> PixelImage {
+        let light = PixelMath.straight(PixelColor(white: 255)), dark = PixelMath.straight(PixelColor(white: 226))
+        return PixelImage(width: size.width, height: size.height, alpha: .opaque) { target in
             for y in 0..<size.height {
                 for x in 0..<size.width {
                     let pixel = (x >> 3 ^ y >> 3) & 1 == 0 ? light : dark
@@ -157,14 +157,14 @@ private struct SheetCanvas {
 
     /// Returns a character as a picture with softened steps: like Scale2x (A. Mazzoleni, scale2x.it), it fills corners
     /// of a diagonal with half the colour.
-    private static func stencil(_ character: Character, scale: Int, color: Color) -> Image {
+    private static func stencil(_ character: Character, scale: Int, color: PixelColor) -> PixelImage {
         let rows = BitmapFont.rows(of: character)
         func point(_ x: Int, _ y: Int) -> Bool {
             rows.indices.contains(y) && x >= 0 && x < BitmapFont.width && rows[y] >> UInt8(4 - x) & 1 == 1
         }
         let ink = PixelMath.premultiplied(color), half = PixelMath.scale(ink, 110)
         let width = BitmapFont.width * scale, height = BitmapFont.height * scale
-        return Image(width: width, height: height, alpha: .premultiplied) { target in
+        return PixelImage(width: width, height: height, alpha: .premultiplied) { target in
             for y in 0..<height {
                 for x in 0..<width {
                     let column = x / scale, row = y / scale

@@ -119,8 +119,8 @@ struct ContactSheetCommand: AsyncParsableCommand {
         let options = parts.options(page: item.page)
         let (source, kind) = try await item.source(options, web: web)
         var detail = try await details(item, kind: kind, options: options)
-        let size = ImageResizer(size: room, mode: .aspectFit, allowsUpscaling: kind.map(\.isDrawn) ?? true)
-        var request = ImageRequest(source, size: size)
+        let size = ImageResizer(size: room, mode: .fit, allowsUpscaling: kind.map(\.isDrawn) ?? true)
+        var request = ImageRequest(source, resizing: size)
         request.executionPriority = .normal
         if item.isWebPage || parts.password != nil { request.cacheLevels = [] }
         let image = try await service.image(for: request)

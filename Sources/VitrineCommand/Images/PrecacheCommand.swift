@@ -179,7 +179,7 @@ private struct PrecacheJob: Sendable {
     private func fillCache(_ source: any ImageSource, _ report: inout PrecacheReport) async throws {
         var missing: [ImageRequest] = []
         for box in boxes {
-            var request = ImageRequest(source, size: box, priority: .veryLow)
+            var request = ImageRequest(source, resizing: box, priority: .veryLow)
             request.cacheLevels = .disk
             if await service.contains(request, at: .disk) { report.skipped += 1 } else { missing.append(request) }
         }

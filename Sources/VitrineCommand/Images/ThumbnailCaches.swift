@@ -56,7 +56,7 @@ final class RecordedThumbnails: ExternalThumbnailCache {
 
     init(_ thumbnails: DesktopThumbnails) { self.thumbnails = thumbnails }
 
-    func thumbnail(of source: any ImageSource, for request: RenderRequest) -> Image? {
+    func thumbnail(of source: any ImageSource, for request: RenderRequest) -> PixelImage? {
         guard let image = thumbnails.thumbnail(of: source, for: request) else { return nil }
         if let identity = try? source.identity() {
             uses.withLock { _ = $0.insert(Use(identity: identity, size: request.size)) }
@@ -64,7 +64,7 @@ final class RecordedThumbnails: ExternalThumbnailCache {
         return image
     }
 
-    func store(_ image: Image, of source: any ImageSource, for request: RenderRequest) {
+    func store(_ image: PixelImage, of source: any ImageSource, for request: RenderRequest) {
         thumbnails.store(image, of: source, for: request)
     }
 

@@ -73,7 +73,7 @@ struct ThumbnailJob: Sendable {
                 return await makePreviews(of: item, source: source, targets: targets, report: report, since: start)
             }
             requests = boxes.map { box in
-                var request = ImageRequest(source, size: box)
+                var request = ImageRequest(source, resizing: box)
                 request.executionPriority = .normal
                 return request
             }
@@ -111,12 +111,12 @@ struct ThumbnailJob: Sendable {
         for (box, target) in zip(boxes, targets) {
             var report = report
             do {
-                var request = PreviewRequest(
-                    source, size: box, duration: preview.duration, framesPerSecond: preview.fps,
+                var request = ClipRequest(
+                    source, resizing: box, duration: preview.duration, framesPerSecond: preview.fps,
                     format: outputFormat(for: target) == .avif ? .avif(quality: quality) : .webp(quality: quality),
                     part: preview.spread ? .spread : .beginning)
                 if item.isWebPage { request.cacheLevels = [] }
-                let bytes = try await service.preview(for: request)
+                let bytes = try await service.clip(for: request)
                 let info = try await ImageDecoder().info(of: .bytes(bytes, name: item.name))
                 try save(bytes, as: info.format, size: info.size, of: item, to: target, &report)
                 report.source = .made
@@ -157,7 +157,7 @@ struct ThumbnailJob: Sendable {
     }
 
     private func write(
-        _ image: Image, of item: InputItem, to target: OutputPlan.Target, _ report: inout ThumbnailReport
+        _ image: PixelImage, of item: InputItem, to target: OutputPlan.Target, _ report: inout ThumbnailReport
     ) async throws {
         let output: OutputFormat = outputFormat(for: target).outputFormat(quality: quality)
         let actual = output.imageFormat(for: image)

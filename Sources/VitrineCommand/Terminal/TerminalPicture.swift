@@ -22,12 +22,12 @@ package struct TerminalPicture: Sendable, Hashable {
     package var mode: Mode
     /// The colour behind transparent pixels. Default nil: the terminal's own background. Modes without alpha then leave
     /// out pixels less than half opaque.
-    package var background: Color?
+    package var background: PixelColor?
     /// Identifies the picture for kitty: a later picture with the same number takes the place of the earlier one, and
     /// the cursor stays. Default nil: each picture stands alone.
     package var pictureID: Int?
 
-    package init(mode: Mode, background: Color? = nil) {
+    package init(mode: Mode, background: PixelColor? = nil) {
         self.mode = mode
         self.background = background
     }
@@ -36,10 +36,10 @@ package struct TerminalPicture: Sendable, Hashable {
     ///
     /// Pixels are drawn one to one. For half blocks, scale the picture to the terminal's columns and twice its rows
     /// first.
-    package func render(_ image: Image) -> [UInt8] { render(image, codecs: .standard) }
+    package func render(_ image: PixelImage) -> [UInt8] { render(image, codecs: .standard) }
 
     /// Does the same as ``render(_:)`` with other codecs. With an encoder for PNG, kitty gets PNG.
-    package func render(_ image: Image, codecs: Codecs) -> [UInt8] {
+    package func render(_ image: PixelImage, codecs: Codecs) -> [UInt8] {
         let composed = background.map { image.composed(over: $0) } ?? image
         let straight = composed.converted(to: composed.hasAlpha ? .straight : .opaque)
         switch mode {
@@ -78,7 +78,7 @@ private enum KittyGraphics {
     private static let chunk = 4_096
 
     /// - Parameter image: Opaque or with straight alpha.
-    static func render(_ image: Image, id: Int?, codecs: Codecs) -> [UInt8] {
+    static func render(_ image: PixelImage, id: Int?, codecs: Codecs) -> [UInt8] {
         let payload: [UInt8], format: String
         if let png = try? image.encoded(as: .png, options: EncodeOptions(), codecs: codecs) {
             payload = Base64.encode(png)
@@ -103,7 +103,7 @@ private enum KittyGraphics {
         return text
     }
 
-    private static func rgba(_ image: Image) -> [UInt8] {
+    private static func rgba(_ image: PixelImage) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(image.width * image.height * 4)
         image.withUnsafeBytes { source in
@@ -142,11 +142,11 @@ private struct HalfBlocks {
     let hasDirectColor: Bool
 
     /// - Parameter image: Opaque or with straight alpha; pixels less than half opaque show the terminal's background.
-    func render(_ image: Image) -> [UInt8] {
+    func render(_ image: PixelImage) -> [UInt8] {
         var text: [UInt8] = []
         for y in stride(from: 0, to: image.height, by: 2) {
             // The terminal's current colours, so that only changes are written. Nil is its own colour.
-            var foreground: Color?, background: Color?
+            var foreground: PixelColor?, background: PixelColor?
             for x in 0..<image.width {
                 let top = visible(image[x, y])
                 let bottom = y + 1 < image.height ? visible(image[x, y + 1]) : nil
@@ -169,7 +169,7 @@ private struct HalfBlocks {
     }
 
     /// Returns the character of a cell, its colour (nil: none needed) and the colour behind it.
-    private func cell(_ top: Color?, _ bottom: Color?) -> (glyph: String, ink: Color?, paper: Color?) {
+    private func cell(_ top: PixelColor?, _ bottom: PixelColor?) -> (glyph: String, ink: PixelColor?, paper: PixelColor?) {
         switch (top, bottom) {
         case (nil, nil): (" ", nil, nil)
         case (nil, let bottom): ("▄", bottom, nil)
@@ -178,11 +178,11 @@ private struct HalfBlocks {
         }
     }
 
-    private func visible(_ color: Color) -> Color? {
-        color.alpha >= 128 ? Color(red: color.red, green: color.green, blue: color.blue) : nil
+    private func visible(_ color: PixelColor) -> PixelColor? {
+        color.alpha >= 128 ? PixelColor(red: color.red, green: color.green, blue: color.blue) : nil
     }
 
-    private func code(_ color: Color, base: Int) -> String {
+    private func code(_ color: PixelColor, base: Int) -> String {
         hasDirectColor
             ? "\(base);2;\(color.red);\(color.green);\(color.blue)" : "\(base);5;\(XTermColor.nearest(to: color))"
     }
@@ -194,7 +194,7 @@ private enum XTermColor {
     private static let levels = [0, 95, 135, 175, 215, 255]
 
     /// Returns the number of the closest colour.
-    static func nearest(to color: Color) -> Int {
+    static func nearest(to color: PixelColor) -> Int {
         let rgb = [Int(color.red), Int(color.green), Int(color.blue)]
         let steps = rgb.map { value in levels.indices.min { abs(levels[$0] - value) < abs(levels[$1] - value) } ?? 0 }
         let cube = distance(rgb, steps.map { levels[$0] })
@@ -212,7 +212,7 @@ private enum XTermColor {
 /// Writes a picture as sixels: bands of six rows, one pass a colour.
 private enum Sixel {
     /// - Parameter image: Opaque or with straight alpha; pixels less than half opaque are left out.
-    static func render(_ image: Image) -> [UInt8] {
+    static func render(_ image: PixelImage) -> [UInt8] {
         let palette = ColorPalette(ColorHistogram(image), count: 256)
         // P2 = 1: pixels that are not drawn stay unchanged. Then the raster: square pixels, width, height.
         var text = Array("\u{1b}P0;1;0q\"1;1;\(image.width);\(image.height)".utf8)
@@ -232,7 +232,7 @@ private enum Sixel {
     }
 
     private static func band(
-        _ image: Image, top: Int, matcher: inout NearestColor, colors: Int, text: inout [UInt8]
+        _ image: PixelImage, top: Int, matcher: inout NearestColor, colors: Int, text: inout [UInt8]
     ) {
         let width = image.width
         // For every colour that occurs, its bits in each column.

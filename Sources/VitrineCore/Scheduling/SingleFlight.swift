@@ -3,7 +3,7 @@ import Synchronization
 /// Coalesces identical work: one run per key, with any number of subscribers that share its result.
 ///
 /// ```swift
-/// let thumbnails = SingleFlight<CacheKey, Image>()
+/// let thumbnails = SingleFlight<CacheKey, PixelImage>()
 /// let image = try await thumbnails.value(for: key, priority: .high) { flight in
 ///     try await queue.run(following: flight.priority) { try await makeThumbnail(key) }
 /// }
@@ -35,7 +35,7 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
     }
 
     /// Returns the priority of the run for a key, or nil if there is none.
-    package func priority(for key: Key) -> Priority? {
+    package func priority(for key: Key) -> RequestPriority? {
         flights.withLock { $0[key] }?.priority.value
     }
 
@@ -49,7 +49,7 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
     }
 
     /// Returns the highest priority of the runs for keys that a predicate is true for, or nil if there is none.
-    package func priority(where isCounted: (Key) -> Bool) -> Priority? {
+    package func priority(where isCounted: (Key) -> Bool) -> RequestPriority? {
         flights.withLock { flights in
             flights.filter { isCounted($0.key) }.map(\.value.priority.value).max()
         }
@@ -70,7 +70,7 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
     @discardableResult
     package func join(
         _ key: Key,
-        priority: Priority = .normal,
+        priority: RequestPriority = .normal,
         start: (Flight<Key, Value>) -> Void,
         deliver: @escaping ResultHandler
     ) -> FlightSubscription<Key, Value> {
@@ -87,7 +87,7 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
     @inlinable
     func join(
         _ key: Key,
-        priority: Priority,
+        priority: RequestPriority,
         subscribed: (FlightSubscription<Key, Value>) -> Void,
         start: (Flight<Key, Value>) -> Void,
         deliver: @escaping ResultHandler
@@ -101,7 +101,7 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
     /// Adds a subscriber to the run for a key, or to a new run.
     @inlinable
     func subscribe(
-        _ key: Key, priority: Priority, deliver: @escaping ResultHandler
+        _ key: Key, priority: RequestPriority, deliver: @escaping ResultHandler
     ) -> (flight: Flight<Key, Value>, id: Int, isNew: Bool, isMoreUrgent: Bool) {
         flights.withLock { flights in
             if let flight = flights[key] {
@@ -168,7 +168,7 @@ extension SingleFlight {
     @inlinable
     package func value(
         for key: Key,
-        priority: Priority = .normal,
+        priority: RequestPriority = .normal,
         on executor: (any TaskExecutor)? = nil,
         operation: @escaping @Sendable (Flight<Key, Value>) async throws -> Value
     ) async throws -> Value {
@@ -190,7 +190,7 @@ extension SingleFlight {
     @inlinable
     func value(
         for key: Key,
-        priority: Priority,
+        priority: RequestPriority,
         following source: PrioritySource?,
         on executor: (any TaskExecutor)?,
         operation: @escaping @Sendable (Flight<Key, Value>) async throws -> Value
@@ -248,11 +248,11 @@ package final class Flight<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     @usableFromInline
     struct Subscriber {
         @usableFromInline let id: Int
-        @usableFromInline var priority: Priority
+        @usableFromInline var priority: RequestPriority
         @usableFromInline let deliver: SingleFlight<Key, Value>.ResultHandler
 
         @inlinable
-        init(id: Int, priority: Priority, deliver: @escaping SingleFlight<Key, Value>.ResultHandler) {
+        init(id: Int, priority: RequestPriority, deliver: @escaping SingleFlight<Key, Value>.ResultHandler) {
             self.id = id
             self.priority = priority
             self.deliver = deliver
@@ -270,7 +270,7 @@ package final class Flight<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         init() {}
 
         @inlinable
-        mutating func add(_ priority: Priority, _ deliver: @escaping SingleFlight<Key, Value>.ResultHandler) -> Int {
+        mutating func add(_ priority: RequestPriority, _ deliver: @escaping SingleFlight<Key, Value>.ResultHandler) -> Int {
             lastID += 1
             let subscriber = Subscriber(id: lastID, priority: priority, deliver: deliver)
             if count == 0 { first = subscriber } else { others.append(subscriber) }
@@ -288,7 +288,7 @@ package final class Flight<Key: Hashable & Sendable, Value: Sendable>: Sendable 
 
         /// - Returns: Whether there is such a subscriber.
         @inlinable
-        mutating func setPriority(_ priority: Priority, of id: Int) -> Bool {
+        mutating func setPriority(_ priority: RequestPriority, of id: Int) -> Bool {
             if first?.id == id {
                 first?.priority = priority
                 return true
@@ -299,7 +299,7 @@ package final class Flight<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         }
 
         @inlinable
-        var highestPriority: Priority {
+        var highestPriority: RequestPriority {
             var highest = first?.priority ?? .veryLow
             for subscriber in others where subscriber.priority > highest { highest = subscriber.priority }
             return highest
@@ -319,7 +319,7 @@ package final class Flight<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     @usableFromInline let subscribers = Locked(Subscribers())
 
     @inlinable
-    init(key: Key, priority: Priority, owner: SingleFlight<Key, Value>) {
+    init(key: Key, priority: RequestPriority, owner: SingleFlight<Key, Value>) {
         self.key = key
         self.priority = PrioritySource(priority)
         self.owner = owner
@@ -350,7 +350,7 @@ package struct FlightSubscription<Key: Hashable & Sendable, Value: Sendable>: Se
 
     /// Changes the priority of this subscriber. Does nothing once the subscriber has its result.
     @inlinable
-    package func setPriority(_ priority: Priority) {
+    package func setPriority(_ priority: RequestPriority) {
         let isChanged = flight.subscribers.withLock { subscribers in
             guard subscribers.setPriority(priority, of: id) else { return false }
             return flight.priority.store(subscribers.highestPriority)

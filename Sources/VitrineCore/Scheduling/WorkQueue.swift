@@ -38,7 +38,7 @@ package final class WorkQueue: Sendable {
     ///   - limit: The maximum number of running items. Values below 1 count as 1, which is the default.
     ///   - reserved: Slots that only a priority and those above it may use.
     ///   - isSuspended: Whether items start only after ``resume()``.
-    package init(limit: Int = 1, reserved: [Priority: Int] = [:], isSuspended: Bool = false) {
+    package init(limit: Int = 1, reserved: [RequestPriority: Int] = [:], isSuspended: Bool = false) {
         state = Locked(WorkQueueState(limit: limit, reserved: reserved, isSuspended: isSuspended))
     }
 
@@ -68,7 +68,7 @@ package final class WorkQueue: Sendable {
     package var counts: Counts { state.withLock { Counts(queued: $0.queuedCount, running: $0.runningCount) } }
 
     /// Returns the number of items that wait at one priority.
-    package func queuedCount(at priority: Priority) -> Int {
+    package func queuedCount(at priority: RequestPriority) -> Int {
         state.withLock { $0.lines[priority.rawValue].count }
     }
 
@@ -97,7 +97,7 @@ package final class WorkQueue: Sendable {
     /// - Returns: The item.
     @discardableResult
     package func enqueue(
-        priority: Priority = .normal,
+        priority: RequestPriority = .normal,
         onCancel: (@Sendable () -> Void)? = nil,
         start: @escaping @Sendable (WorkItem) -> Void
     ) -> WorkItem {
@@ -107,7 +107,7 @@ package final class WorkQueue: Sendable {
     }
 
     private func enqueue(
-        _ item: WorkItem, priority: Priority, onCancel: (@Sendable () -> Void)?,
+        _ item: WorkItem, priority: RequestPriority, onCancel: (@Sendable () -> Void)?,
         start: @escaping @Sendable (WorkItem) -> Void
     ) {
         let startsNow = state.withLock { state in
@@ -121,7 +121,7 @@ package final class WorkQueue: Sendable {
 
     // MARK: Calls of items
 
-    func setPriority(_ priority: Priority, of item: WorkItem) {
+    func setPriority(_ priority: RequestPriority, of item: WorkItem) {
         let mayStart = state.withLock { $0.setPriority(priority, of: item) }
         if mayStart { startReady() }
     }
@@ -174,7 +174,7 @@ extension WorkQueue {
     /// - Throws: `CancellationError` at once if the calling task is cancelled before the operation has started, and the
     ///   errors of `operation`.
     package nonisolated(nonsending) func run<T>(
-        priority: Priority = .normal,
+        priority: RequestPriority = .normal,
         operation: nonisolated(nonsending) () async throws -> T
     ) async throws -> T {
         let (item, _) = try await admission(priority: priority, following: nil)
@@ -197,7 +197,7 @@ extension WorkQueue {
 
     /// Waits for a slot.
     private nonisolated(nonsending) func admission(
-        priority: Priority, following source: PrioritySource?
+        priority: RequestPriority, following source: PrioritySource?
     ) async throws -> (WorkItem, PrioritySource.Registration?) {
         try Task.checkCancellation()
         let item = WorkItem(queue: self, priority: priority)
@@ -249,7 +249,7 @@ package final class WorkItem: Sendable {
     let rawPriority: Atomic<Int>
     let cancelFlag = Atomic<Bool>(false)
 
-    init(queue: WorkQueue, priority: Priority) {
+    init(queue: WorkQueue, priority: RequestPriority) {
         self.queue = queue
         rawPriority = Atomic(priority.rawValue)
     }
@@ -264,8 +264,8 @@ package final class WorkItem: Sendable {
     ///
     /// Setting it moves a queued item to the end of its new priority, in constant time. For a running item it changes
     /// which reserved slots the item counts against.
-    package var priority: Priority {
-        get { Priority(rawValue: rawPriority.load(ordering: .relaxed)) ?? .normal }
+    package var priority: RequestPriority {
+        get { RequestPriority(rawValue: rawPriority.load(ordering: .relaxed)) ?? .normal }
         set { queue.setPriority(newValue, of: self) }
     }
 

@@ -33,15 +33,15 @@ struct WorkQueueState {
     private var isDraining = false
     private var mustLookAgain = false
 
-    init(limit: Int, reserved: [Priority: Int], isSuspended: Bool) {
+    init(limit: Int, reserved: [RequestPriority: Int], isSuspended: Bool) {
         self.limit = max(1, limit)
         self.isSuspended = isSuspended
-        let levels = Priority.allCases.count
+        let levels = RequestPriority.allCases.count
         lines = Array(repeating: Line(), count: levels)
         running = Array(repeating: 0, count: levels)
         var sums = Array(repeating: 0, count: levels)
         var sum = 0
-        for priority in Priority.allCases.reversed() {
+        for priority in RequestPriority.allCases.reversed() {
             sum = Self.clampedSum(sum, max(0, reserved[priority] ?? 0))
             sums[priority.rawValue] = sum
         }
@@ -62,7 +62,7 @@ struct WorkQueueState {
     ///
     /// - Returns: Whether the item has a slot already. The caller then starts it and calls `endDraining`.
     mutating func insert(
-        _ item: WorkItem, priority: Priority,
+        _ item: WorkItem, priority: RequestPriority,
         start: @escaping @Sendable (WorkItem) -> Void, onCancel: (@Sendable () -> Void)?
     ) -> Bool {
         let index = add(item)
@@ -80,7 +80,7 @@ struct WorkQueueState {
     }
 
     /// Gives a new item a slot if one is free for it. There is nothing to start: the caller runs the work.
-    mutating func admit(_ item: WorkItem, priority: Priority) -> Bool {
+    mutating func admit(_ item: WorkItem, priority: RequestPriority) -> Bool {
         guard mayBegin(at: priority) else { return false }
         _ = add(item)
         begin(item, at: priority.rawValue)
@@ -97,7 +97,7 @@ struct WorkQueueState {
     }
 
     /// Whether a new item has a slot at once.
-    private func mayBegin(at priority: Priority) -> Bool {
+    private func mayBegin(at priority: RequestPriority) -> Bool {
         guard !isDraining, !isSuspended else { return false }
         // Items that wait at this priority or above came first or are more urgent. Those below do not matter.
         guard queuedCount == 0 || lines[priority.rawValue...].allSatisfy({ $0.count == 0 }) else { return false }
@@ -110,7 +110,7 @@ struct WorkQueueState {
         item.rawState.store(WorkItem.State.running.rawValue, ordering: .releasing)
     }
 
-    private func hasSlot(for priority: Priority) -> Bool {
+    private func hasSlot(for priority: RequestPriority) -> Bool {
         guard runningCount < limit else { return false }
         guard hasReservations else { return true }
         var below = 0
@@ -142,7 +142,7 @@ struct WorkQueueState {
             var level = lines.count - 1
             while level >= 0 {
                 let index = lines[level].first
-                if index >= 0, let priority = Priority(rawValue: level), hasSlot(for: priority),
+                if index >= 0, let priority = RequestPriority(rawValue: level), hasSlot(for: priority),
                     let item = records[index].item, let start = records[index].start.take() {
                     remove(index, from: level)
                     begin(item, at: level)
@@ -159,7 +159,7 @@ struct WorkQueueState {
     // MARK: Changing
 
     /// - Returns: Whether an item may be able to start now.
-    mutating func setPriority(_ priority: Priority, of item: WorkItem) -> Bool {
+    mutating func setPriority(_ priority: RequestPriority, of item: WorkItem) -> Bool {
         let index = item.slot.load(ordering: .relaxed)
         let old = item.rawPriority.load(ordering: .relaxed)
         guard old != priority.rawValue else { return false }

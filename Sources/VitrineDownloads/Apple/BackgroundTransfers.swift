@@ -141,14 +141,14 @@ final class BackgroundTransfers: DownloadCarrier {
         await BlockingExecutor.shared.run { files.remove(record.id) }
     }
 
-    func setPriority(_ priority: Priority, of id: String) {
+    func setPriority(_ priority: RequestPriority, of id: String) {
         inbox.withState { $0.tasks[id] }?.priority = Self.priority(priority)
     }
 
     // MARK: Conversions for the session
 
-    private static func priority(_ priority: Priority) -> Float {
-        Float(priority.rawValue) / Float(Priority.veryHigh.rawValue)
+    private static func priority(_ priority: RequestPriority) -> Float {
+        Float(priority.rawValue) / Float(RequestPriority.veryHigh.rawValue)
     }
 
     private static func request(_ record: DownloadRecord) -> URLRequest {

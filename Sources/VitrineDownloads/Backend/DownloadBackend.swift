@@ -38,7 +38,7 @@ protocol DownloadBackend: AnyObject, Sendable {
 /// A command for one download.
 package enum DownloadCommand: Sendable, Hashable, Codable {
     case pause, resume, cancel, retry, remove
-    case setPriority(Priority)
+    case setPriority(RequestPriority)
     /// Moves the download before another one, or to the end.
     case move(before: String?)
     case setMaximumRate(ByteCount?)

@@ -17,7 +17,7 @@ protocol DownloadCarrier: AnyObject, Sendable {
     func discard(_ record: DownloadRecord) async
 
     /// Changes the priority of a download.
-    func setPriority(_ priority: Priority, of id: String)
+    func setPriority(_ priority: RequestPriority, of id: String)
 }
 
 /// A complete file before its verification.

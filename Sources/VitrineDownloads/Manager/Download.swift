@@ -74,7 +74,7 @@ public final class Download: Sendable, Identifiable {
     /// Changes the order in which waiting downloads start. A running download continues.
     ///
     /// - Parameter priority: The new priority.
-    public func setPriority(_ priority: Priority) async throws(DownloadError) {
+    public func setPriority(_ priority: RequestPriority) async throws(DownloadError) {
         try await perform(.setPriority(priority))
     }
 

@@ -55,7 +55,7 @@ public struct DownloadRequest: Sendable, Hashable {
     /// Header fields to send. They are stored in the journal, which only this user can read.
     public var headers = HTTPHeaders()
     /// The priority among waiting downloads.
-    public var priority = Priority.normal
+    public var priority = RequestPriority.normal
     /// The expected digest of the file.
     public var checksum: Checksum?
     /// The expected length of the file, in bytes.
@@ -122,7 +122,7 @@ extension DownloadRequest: StoredForm {
         existing = try values.decodeNamedIfPresent(forKey: .existing, ExistingFile.init(name:)) ?? .replace
         let fields = try values.decodeIfPresent([[String]].self, forKey: .headers) ?? []
         headers = HTTPHeaders(fields.filter { $0.count == 2 }.map { HTTPHeaders.Field(name: $0[0], value: $0[1]) })
-        priority = try values.decodeIfPresent(Priority.self, forKey: .priority) ?? .normal
+        priority = try values.decodeIfPresent(RequestPriority.self, forKey: .priority) ?? .normal
         checksum = try values.decodeNamedIfPresent(forKey: .checksum, Checksum.init(_:))
         expectedSize = try values.decodeIfPresent(Int.self, forKey: .expectedSize)
         maximumRate = try values.decodeIfPresent(Int.self, forKey: .maximumRate).map { ByteCount($0) }

@@ -87,7 +87,7 @@ public struct DownloadStatus: Sendable, Hashable, Identifiable {
     /// The number of retries.
     package internal(set) var retries = 0
     /// The priority among waiting downloads.
-    public internal(set) var priority: Priority
+    public internal(set) var priority: RequestPriority
     /// The reason why it failed or is delayed.
     package internal(set) var failure: Failure?
     /// The time of the next attempt of a ``State/delayed`` download.
@@ -97,7 +97,7 @@ public struct DownloadStatus: Sendable, Hashable, Identifiable {
     /// The time of the end.
     package internal(set) var ended: Date?
 
-    init(id: String, url: URL, path: String, priority: Priority, added: Date) {
+    init(id: String, url: URL, path: String, priority: RequestPriority, added: Date) {
         self.id = id
         self.url = url
         self.path = path
@@ -146,7 +146,7 @@ extension DownloadStatus: StoredForm {
         speed = try values.decodeIfPresent(Double.self, forKey: .speed).map { min(max(0, $0), 1e15) }
         restarts = min(max(0, try values.decode(Int.self, forKey: .restarts)), Self.highestCount)
         retries = min(max(0, try values.decode(Int.self, forKey: .retries)), Self.highestCount)
-        priority = try values.decode(Priority.self, forKey: .priority)
+        priority = try values.decode(RequestPriority.self, forKey: .priority)
         failure = try values.decodeIfPresent(Failure.self, forKey: .failure)
         retryDate = try values.decodeIfPresent(Date.self, forKey: .retryDate)
         added = try values.decode(Date.self, forKey: .added)

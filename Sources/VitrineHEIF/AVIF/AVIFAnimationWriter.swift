@@ -20,7 +20,7 @@ final class AVIFAnimationWriter: AnimationWriting {
         var encoding = cavif_encoding()
         encoding.width = UInt32(size.width)
         encoding.height = UInt32(size.height)
-        encoding.stride = UInt32(size.width * Image.bytesPerPixel)
+        encoding.stride = UInt32(size.width * PixelImage.bytesPerPixel)
         encoding.has_alpha = parameters.isOpaque ? 0 : 1
         encoding.quantizer = Int32(LibAVIFEncoder.quantizer(for: parameters.quality))
         encoding.speed = Self.speed
@@ -34,8 +34,8 @@ final class AVIFAnimationWriter: AnimationWriting {
 
     deinit { cavif_animation_destroy(animation) }
 
-    func add(_ image: Image, _ changed: PixelRect, milliseconds: Int) throws(ImageError) {
-        let image = image.bytesPerRow == size.width * Image.bytesPerPixel ? image : image.packed
+    func add(_ image: PixelImage, _ changed: PixelRect, milliseconds: Int) throws(ImageError) {
+        let image = image.bytesPerRow == size.width * PixelImage.bytesPerPixel ? image : image.packed
         var reason: UnsafePointer<CChar>?
         let isAdded = image.withUnsafeBytes { pixels in
             cavif_animation_add(
@@ -58,10 +58,10 @@ final class AVIFAnimationWriter: AnimationWriting {
     }
 }
 
-extension Image {
+extension PixelImage {
     /// The same pixels in rows without gaps.
-    fileprivate var packed: Image {
-        Image(width: width, height: height, alpha: alpha) { target in
+    fileprivate var packed: PixelImage {
+        PixelImage(width: width, height: height, alpha: alpha) { target in
             withUnsafeBytes { source in
                 for y in 0..<height {
                     let row = UnsafeRawBufferPointer(rebasing: source[(y * bytesPerRow)...].prefix(4 * width))

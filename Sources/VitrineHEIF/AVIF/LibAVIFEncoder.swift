@@ -28,7 +28,7 @@ package struct LibAVIFEncoder: ImageEncoding {
     }
 
     /// - Throws: ``ImageError/encodingFailed(format:reason:)``.
-    package func encode(_ image: Image, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
+    package func encode(_ image: PixelImage, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
         let input = try EncoderInput(image, as: .avif, maximumSide: 65_535, options: options)
         return try input.file(release: { cavif_free($0) }) { addresses, count, reason in
             var encoding = cavif_encoding()

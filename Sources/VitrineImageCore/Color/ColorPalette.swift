@@ -1,8 +1,8 @@
-extension Image {
+extension PixelImage {
     /// The mean colour: red, green and blue weighted by alpha, and the mean alpha. Clear if nothing is visible.
     ///
     /// The mean of sRGB values, like the picture scaled down to one pixel.
-    public var averageColor: Color {
+    public var averageColor: PixelColor {
         let premultiplied = alpha == .straight ? converted(to: .premultiplied) : self
         var sum = SIMD4<UInt64>.zero
         premultiplied.withUnsafeBytes { bytes in
@@ -23,7 +23,7 @@ extension Image {
         func channel(_ value: UInt64) -> UInt8 {
             UInt8(min(255, (Double(value) * 255 / Double(sum.w)).rounded()))
         }
-        return Color(
+        return PixelColor(
             red: channel(sum.x), green: channel(sum.y), blue: channel(sum.z), alpha: UInt8((sum.w + count / 2) / count))
     }
 
@@ -33,7 +33,7 @@ extension Image {
     /// half opaque. Large pictures are sampled.
     ///
     /// - Parameter count: 1…256; other numbers are clamped. Default 5.
-    public func dominantColors(count: Int = 5) -> [Color] {
+    public func dominantColors(count: Int = 5) -> [PixelColor] {
         ColorPalette(ColorHistogram(self, maximumSamples: 1 << 14), count: max(1, min(256, count)))
             .entries.map(\.rounded)
     }
@@ -99,9 +99,9 @@ extension ColorPalette.Entry {
     }
 
     /// The colour in bytes.
-    var rounded: Color {
+    var rounded: PixelColor {
         func level(_ v: Float) -> UInt8 { UInt8(min(255, max(0, v.rounded()))) }
-        return Color(red: level(color.x), green: level(color.y), blue: level(color.z))
+        return PixelColor(red: level(color.x), green: level(color.y), blue: level(color.z))
     }
 }
 
@@ -131,7 +131,7 @@ package struct ColorHistogram {
     }
 
     /// Counts the colours of every pixel up to `maximumSamples` of them and of regular points beyond.
-    package init(_ image: Image, maximumSamples: Int = 1 << 18) {
+    package init(_ image: PixelImage, maximumSamples: Int = 1 << 18) {
         let straight = image.converted(to: image.hasAlpha ? .straight : .opaque)
         var step = 1
         while (straight.width / step + 1) * (straight.height / step + 1) > maximumSamples { step += 1 }

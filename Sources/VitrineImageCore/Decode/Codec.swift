@@ -22,7 +22,7 @@ import VitrineCore
 ///     let size = request.info.storedSize
 ///     let pixels = try source.bytes(at: 32, count: 4 * size.pixelCount)
 ///     guard pixels.count == 4 * size.pixelCount else { throw ImageError.truncated(input: source.name) }
-///     return try Image(width: size.width, height: size.height, layout: .xrgb8, alpha: .opaque, bytes: pixels)
+///     return try PixelImage(width: size.width, height: size.height, layout: .xrgb8, alpha: .opaque, bytes: pixels)
 /// }
 ///
 /// try ImageDecoder.register(codec)

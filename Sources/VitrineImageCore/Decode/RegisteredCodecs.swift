@@ -24,7 +24,7 @@ extension Codec {
     public init(
         _ format: ImageFormat, recognizes: @escaping @Sendable (_ prefix: [UInt8]) -> Bool,
         info: @escaping @Sendable (ByteSource) throws -> ImageInfo,
-        decode: @escaping @Sendable (ByteSource, DecodeRequest) throws -> Image
+        decode: @escaping @Sendable (ByteSource, DecodeRequest) throws -> PixelImage
     ) {
         self.init(RegisteredDecoder(format: format, recognizes: recognizes, info: info, pixels: decode))
     }
@@ -85,7 +85,7 @@ struct RegisteredDecoder: ImageDecoding {
     let format: ImageFormat
     let recognizes: @Sendable ([UInt8]) -> Bool
     let info: @Sendable (ByteSource) throws -> ImageInfo
-    let pixels: @Sendable (ByteSource, DecodeRequest) throws -> Image
+    let pixels: @Sendable (ByteSource, DecodeRequest) throws -> PixelImage
 
     var formats: Set<ImageFormat> { [format] }
 

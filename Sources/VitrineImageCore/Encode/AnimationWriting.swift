@@ -16,6 +16,6 @@ package struct AnimationParameters: Sendable {
 /// Writes the file of an animation frame by frame. For one thread.
 package protocol AnimationWriting: AnyObject {
     /// Adds an image, of which only `changed` differs from the previous one.
-    func add(_ image: Image, _ changed: PixelRect, milliseconds: Int) throws(ImageError)
+    func add(_ image: PixelImage, _ changed: PixelRect, milliseconds: Int) throws(ImageError)
     func finish() throws(ImageError) -> [UInt8]
 }

@@ -32,7 +32,7 @@ package protocol ImageEncoding: Sendable {
     ///   - quality: From 0 (smallest) to 1 (best), already clamped. Lossless formats ignore it.
     ///   - options: Scans and metadata.
     /// - Throws: ``ImageError/encodingFailed(format:reason:)``.
-    func encode(_ image: Image, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8]
+    func encode(_ image: PixelImage, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8]
 }
 
 #if SystemCodecs
@@ -52,14 +52,14 @@ package struct EncoderInput {
     }
 
     private let format: ImageFormat
-    private let pixels: Image
+    private let pixels: PixelImage
     private let exif: [UInt8]
     private let xmp: [UInt8]
 
     /// - Parameter maximumSide: The longest side that the format can store, in pixels.
     /// - Throws: ``ImageError/encodingFailed(format:reason:)`` for a longer side.
     package init(
-        _ image: Image, as format: ImageFormat, maximumSide: Int, options: EncodeOptions
+        _ image: PixelImage, as format: ImageFormat, maximumSide: Int, options: EncodeOptions
     ) throws(ImageError) {
         guard image.size.longestSide <= maximumSide else {
             throw .encodingFailed(format: format, reason: "a side is longer than \(maximumSide) pixels")

@@ -51,7 +51,7 @@ public enum Gravity: Hashable, Sendable {
     }
 
     /// Returns the upper left corner of a part of `size` at this place, in fractions of the picture.
-    func corner(of size: PixelSize, in image: Image) -> (x: Double, y: Double) {
+    func corner(of size: PixelSize, in image: PixelImage) -> (x: Double, y: Double) {
         let (width, height) = (Double(size.width) / Double(image.width), Double(size.height) / Double(image.height))
         let corner: (x: Double, y: Double)
         if let focus {
@@ -63,9 +63,9 @@ public enum Gravity: Hashable, Sendable {
     }
 }
 
-extension Image {
+extension PixelImage {
     /// The picture reduced as far as ``AttentionMap`` needs it.
-    var forAttention: Image {
+    var forAttention: PixelImage {
         let longest = 200
         guard size.longestSide > longest else { return converted(to: alpha == .straight ? .premultiplied : alpha) }
         let side = Double(longest) / Double(size.longestSide)
@@ -86,7 +86,7 @@ struct AttentionMap {
     private let sums: [Int]
 
     /// Scores `image`. About 200 pixels on its longer side suffice: more do not improve the choice.
-    init(_ image: Image) {
+    init(_ image: PixelImage) {
         width = image.width
         height = image.height
         let (w, h) = (image.width, image.height)

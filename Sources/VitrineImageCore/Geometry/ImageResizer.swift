@@ -26,44 +26,48 @@
 /// - ``outputSize(for:)``
 public struct ImageResizer: Hashable, Sendable {
     /// The relation of a result to ``ImageResizer/size``.
+    ///
+    /// | Mode | CSS | UIKit | SwiftUI |
+    /// |---|---|---|---|
+    /// | ``fit`` | `contain` | `scaleAspectFit` | `fit` |
+    /// | ``fill`` | | `scaleAspectFill` | `fill` |
+    /// | ``crop(_:)`` | `cover` | `scaleAspectFill`, clipped | `fill`, clipped |
+    /// | ``stretch`` | `fill` | `scaleToFill` | |
+    /// | ``limit`` | `scale-down` | | |
     public enum Mode: Hashable, Sendable {
-        /// Exactly the size; the ratio may change.
-        case fill
         /// The largest size inside it.
-        case aspectFit
+        case fit
         /// The smallest size that covers it; nothing is cut off.
-        case aspectFill
+        case fill
+        /// Exactly the size; the ratio may change.
+        case stretch
         /// The smallest size that covers it, then cut to exactly the size.
         case crop(Gravity)
-        /// Like ``aspectFit``, but never enlarged, and a side of 0 is no limit.
+        /// Like ``fit``, but never enlarged, and a side of 0 is no limit.
         case limit
         /// The picture's own size.
         case none
     }
 
-    /// The wanted width and height, before ``scale``.
+    /// The wanted width and height, in pixels.
     public var size: PixelSize
     /// The relation of a result to ``size``.
     public var mode: Mode
     /// Whether a picture may grow. If not, a picture smaller than its target in either dimension stays as it is.
     public var allowsUpscaling: Bool
-    /// Pixels for each unit of ``size``, as of a display of high density. The product is rounded up, unless it is
-    /// within a millionth of a whole number.
-    public var scale: Double
     /// The longest side a result may have, in pixels. Default ``ImageLimits/maximumOutputSide``.
     package var maximumSide = ImageLimits.standard.maximumOutputSide
 
     /// Creates a rule; by default one that changes nothing.
-    public init(size: PixelSize = .zero, mode: Mode = .none, allowsUpscaling: Bool = true, scale: Double = 1) {
+    public init(size: PixelSize = .zero, mode: Mode = .none, allowsUpscaling: Bool = true) {
         self.size = size
         self.mode = mode
         self.allowsUpscaling = allowsUpscaling
-        self.scale = scale
     }
 
     /// Returns the rule for the largest size inside a box.
     public static func fit(width: Int, height: Int) -> ImageResizer {
-        ImageResizer(size: PixelSize(width: width, height: height), mode: .aspectFit)
+        ImageResizer(size: PixelSize(width: width, height: height), mode: .fit)
     }
 
     /// Returns the rule for the largest size inside a square.
@@ -71,12 +75,12 @@ public struct ImageResizer: Hashable, Sendable {
 
     /// Returns the rule for the smallest size that covers a box.
     public static func fill(width: Int, height: Int) -> ImageResizer {
-        ImageResizer(size: PixelSize(width: width, height: height), mode: .aspectFill)
+        ImageResizer(size: PixelSize(width: width, height: height), mode: .fill)
     }
 
     /// Returns the rule for exactly this size, which may change the ratio.
     public static func stretch(width: Int, height: Int) -> ImageResizer {
-        ImageResizer(size: PixelSize(width: width, height: height), mode: .fill)
+        ImageResizer(size: PixelSize(width: width, height: height), mode: .stretch)
     }
 
     /// Returns the rule for exactly this size: covers it, then cuts off the rest.
@@ -116,9 +120,8 @@ public struct ImageResizer: Hashable, Sendable {
 
     /// Returns the size of the result of ``resize(_:)`` for a picture of `source`.
     ///
-    /// - Throws: ``ImageError/invalidRequest(reason:)`` for an empty `source`, a side of ``size`` that is not positive,
-    ///   and a ``scale`` that is not a positive number. A side of 0 is valid for ``Mode/limit``, and ``Mode/none``
-    ///   ignores both. ``ImageError/limitExceeded(input:limit:actual:allowed:)`` if the result's longer side is above
+    /// - Throws: ``ImageError/invalidRequest(reason:)`` for an empty `source` and a side of ``size`` that is not
+    ///   positive. A side of 0 is valid for ``Mode/limit``, and ``Mode/none`` ignores both. ``ImageError/limitExceeded(input:limit:actual:allowed:)`` if the result's longer side is above
     ///   ``ImageLimits/maximumOutputSide``.
     public func outputSize(for source: PixelSize) throws(ImageError) -> PixelSize {
         let target = try targetSize(for: source)
@@ -131,22 +134,16 @@ public struct ImageResizer: Hashable, Sendable {
     /// The longest side accepted, so that products of two fit 64 bits.
     private static let longest = 1 << 30
 
-    /// The size in pixels.
+    /// The size, if it is valid.
     private func box() throws(ImageError) -> PixelSize {
         let isLimit = mode == .limit
-        guard scale.isFinite, scale > 0 else { throw .invalidRequest(reason: "a scale must be positive, not \(scale)") }
         func side(_ side: Int) throws(ImageError) -> Int {
             guard side > 0 || (isLimit && side == 0) else {
                 throw .invalidRequest(reason: "pictures cannot be resized to \(size)")
             }
-            if scale == 1 && side <= Self.longest { return side }
-            let pixels = PixelSize.pixels(Double(side), scale: scale)
-            guard pixels <= Double(Self.longest) else {
-                if isLimit { return 0 }
-                throw .limitExceeded(
-                    input: "", limit: .outputSide, actual: Int(min(pixels, 1e15)), allowed: maximumSide)
-            }
-            return Int(pixels)
+            if side <= Self.longest { return side }
+            if isLimit { return 0 }
+            throw .limitExceeded(input: "", limit: .outputSide, actual: side, allowed: maximumSide)
         }
         return PixelSize(width: try side(size.width), height: try side(size.height))
     }
@@ -166,9 +163,9 @@ public struct ImageResizer: Hashable, Sendable {
         let isWider = w * box.height >= h * box.width
         switch mode {
         case .none: return source
-        case .fill: return box
-        case .aspectFit: return isWider ? byWidth : byHeight
-        case .aspectFill, .crop: return isWider ? byHeight : byWidth
+        case .stretch: return box
+        case .fit: return isWider ? byWidth : byHeight
+        case .fill, .crop: return isWider ? byHeight : byWidth
         case .limit:
             switch (box.width, box.height) {
             case (0, 0): return source
@@ -187,7 +184,7 @@ extension ImageResizer {
     /// cut.
     ///
     /// - Throws: As ``outputSize(for:)``.
-    public func resize(_ image: Image) throws(ImageError) -> Image {
+    public func resize(_ image: PixelImage) throws(ImageError) -> PixelImage {
         let output = try outputSize(for: image.size)
         guard output != image.size else { return image }
         guard case .crop(let gravity) = mode else { return image.scaled(to: output, region: nil) }
@@ -230,7 +227,7 @@ extension ImageResizer {
     }
 
     /// Returns the same for a gravity that may read the pixels.
-    static func window(of output: PixelSize, in image: Image, _ gravity: Gravity) -> PixelRegion {
+    static func window(of output: PixelSize, in image: PixelImage, _ gravity: Gravity) -> PixelRegion {
         if let focus = gravity.focus { return window(of: output, in: image.size, focus) }
         let width = Double(image.width)
         let height = Double(image.height)
@@ -243,14 +240,14 @@ extension ImageResizer {
     }
 }
 
-extension Image {
+extension PixelImage {
     /// Returns the picture, or a region of it in pixels, scaled with Lanczos3; premultiplied if it has alpha.
-    package func scaled(to size: PixelSize, region: PixelRegion?) -> Image {
+    package func scaled(to size: PixelSize, region: PixelRegion?) -> PixelImage {
         let plane = PixelPlane(width: width, height: height, channels: 4, bytesPerRow: bytesPerRow, storage: storage)
         let scaled = Resampler.resample(plane, to: size, region: region, premultiplying: alpha == .straight)
         // Only a cancelled run has no result, and this one has no token.
         guard let scaled else { return self }
-        var image = Image(
+        var image = PixelImage(
             width: scaled.width, height: scaled.height, bytesPerRow: scaled.bytesPerRow,
             alpha: alpha == .opaque ? .opaque : .premultiplied, storage: scaled.storage)
         if alpha != .opaque && scaled.storage !== storage { image.limitToAlpha() }
@@ -267,9 +264,9 @@ extension Image {
 }
 
 extension ImageResizer {
-    /// Size, scale, mode and permission to enlarge: results of different rules never share a key.
+    /// Size, mode and permission to enlarge: results of different rules never share a key.
     package var identifier: String {
-        "resize(\(size.width)x\(size.height)@\(scale) \(mode.identifier)\(allowsUpscaling ? "" : " no-upscaling"))"
+        "resize(\(size.width)x\(size.height) \(mode.identifier)\(allowsUpscaling ? "" : " no-upscaling"))"
     }
 }
 
@@ -277,9 +274,10 @@ extension ImageResizer.Mode {
     /// The name in keys of caches.
     package var identifier: String {
         switch self {
-        case .fill: "fill"
-        case .aspectFit: "fit"
-        case .aspectFill: "cover"
+        // Keys on disk never change: the mode had the name that CSS gives it.
+        case .stretch: "fill"
+        case .fit: "fit"
+        case .fill: "cover"
         case .crop(let gravity): "crop-\(gravity)"
         case .limit: "limit"
         case .none: "none"

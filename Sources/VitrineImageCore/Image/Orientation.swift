@@ -60,19 +60,19 @@ extension Orientation {
     }
 }
 
-extension Image {
+extension PixelImage {
     /// Returns the picture turned upright; with ``Orientation/up`` the very same picture.
-    public func oriented(_ orientation: Orientation) -> Image {
+    public func oriented(_ orientation: Orientation) -> PixelImage {
         guard orientation != .up else { return self }
         let size = orientation.upright(self.size)
-        let storage = PixelStorage(zeroedByteCount: size.width * size.height * Image.bytesPerPixel)
+        let storage = PixelStorage(zeroedByteCount: size.width * size.height * PixelImage.bytesPerPixel)
         withUnsafeBytes { source in
             guard let source = source.baseAddress, let target = storage.bytes.baseAddress else { return }
             let map = OrientationMap(orientation, stored: self.size)
             map.copy(from: source, bytesPerRow: bytesPerRow, into: target)
         }
-        return Image(
-            width: size.width, height: size.height, bytesPerRow: size.width * Image.bytesPerPixel, alpha: alpha,
+        return PixelImage(
+            width: size.width, height: size.height, bytesPerRow: size.width * PixelImage.bytesPerPixel, alpha: alpha,
             storage: storage)
     }
 }

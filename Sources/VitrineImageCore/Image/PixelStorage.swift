@@ -9,7 +9,7 @@ import Musl
 import Darwin
 #endif
 
-/// The memory of an image's pixels, freed with its last owner. See ``Image/sharedPixels``.
+/// The memory of an image's pixels, freed with its last owner. See ``PixelImage/sharedPixels``.
 ///
 /// Unchecked because it holds a raw pointer. The bytes are written only while a single owner has access: during
 /// initialisation, or after `isWritable(_:)` returned true.

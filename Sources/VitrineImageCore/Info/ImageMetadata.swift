@@ -2,7 +2,7 @@ import VitrineCore
 
 /// Camera and authoring data of an image.
 ///
-/// ``Image/encoded(as:maximumBytes:isProgressive:metadata:)`` writes it only if asked to, as photos contain places and
+/// ``PixelImage/encoded(as:maximumBytes:isProgressive:metadata:)`` writes it only if asked to, as photos contain places and
 /// serial numbers.
 public struct ImageMetadata: Sendable, Hashable {
     /// Larger blocks are left out. 4 MB.

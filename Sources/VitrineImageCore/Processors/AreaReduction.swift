@@ -10,11 +10,11 @@ package struct AreaReduction {
     }
 
     /// Returns the picture at `size`, premultiplied or opaque. `size` must not be empty nor larger than the picture.
-    package static func apply(to image: Image, size: PixelSize) -> Image {
+    package static func apply(to image: PixelImage, size: PixelSize) -> PixelImage {
         let source = image.alpha == .straight ? image.converted(to: .premultiplied) : image
         if size == source.size { return source }
         let columns = shares(from: source.width, to: size.width), rows = shares(from: source.height, to: size.height)
-        return Image(width: size.width, height: size.height, alpha: source.alpha) { target in
+        return PixelImage(width: size.width, height: size.height, alpha: source.alpha) { target in
             // One element more than needed takes the empty rest of the last source pixel.
             withUnsafeTemporaryAllocation(of: SIMD4<Float>.self, capacity: 3 * (size.width + 1)) { buffer in
                 let line = buffer.baseAddress!

@@ -4,7 +4,7 @@ struct BlurProcessor: ImageProcessing {
 
     var identifier: String { "blur(\(radius))" }
 
-    func process(_ image: Image) throws(ImageError) -> Image {
+    func process(_ image: PixelImage) throws(ImageError) -> PixelImage {
         try ProcessorCheck.value(radius, in: 0...500, "blur radius")
         if radius == 0 { return image }
         // With straight alpha the colour of invisible pixels would bleed out.
@@ -21,7 +21,7 @@ struct SharpenProcessor: ImageProcessing {
 
     var identifier: String { "sharpen(\(amount),\(radius))" }
 
-    func process(_ image: Image) throws(ImageError) -> Image {
+    func process(_ image: PixelImage) throws(ImageError) -> PixelImage {
         try ProcessorCheck.value(amount, in: 0...10, "sharpen amount")
         try ProcessorCheck.value(radius, in: 0...500, "sharpen radius")
         if amount == 0 || radius == 0 { return image }
@@ -71,7 +71,7 @@ struct PixelateProcessor: ImageProcessing {
 
     var identifier: String { "pixelate(\(block))" }
 
-    func process(_ image: Image) throws(ImageError) -> Image {
+    func process(_ image: PixelImage) throws(ImageError) -> PixelImage {
         try ProcessorCheck.value(block, in: 1...65_535, "pixelate block")
         if block == 1 { return image }
         var result = image.alpha == .straight ? image.converted(to: .premultiplied) : image
@@ -139,7 +139,7 @@ private struct GaussianBlur {
     }
 
     /// Blurs in place. The image must not have straight alpha.
-    func apply(to image: inout Image) {
+    func apply(to image: inout PixelImage) {
         let width = image.width, height = image.height, stride = image.bytesPerRow
         let capacity = max(width, height) + 6 * (reach + 1)
         withUnsafeTemporaryAllocation(of: Lines.self, capacity: 2 * capacity) { buffer in

@@ -1,17 +1,17 @@
 /// Puts a colour behind the picture.
 struct BackgroundProcessor: ImageProcessing {
-    let color: Color
+    let color: PixelColor
 
     var identifier: String { "background(\(color.cssString))" }
 
-    func process(_ image: Image) throws(ImageError) -> Image { image.composed(over: color) }
+    func process(_ image: PixelImage) throws(ImageError) -> PixelImage { image.composed(over: color) }
 }
 
 /// Replaces colours by their luma.
 struct GrayscaleProcessor: ImageProcessing {
     var identifier: String { "grayscale" }
 
-    func process(_ image: Image) throws(ImageError) -> Image {
+    func process(_ image: PixelImage) throws(ImageError) -> PixelImage {
         image.mapRows(to: image.alpha) { source, target, count in
             for x in 0..<count {
                 let pixel = PixelMath.load(source + 4 &* x)
@@ -34,13 +34,13 @@ public enum TintMode: Sendable, Hashable {
 
 /// Colours the picture.
 struct TintProcessor: ImageProcessing {
-    let color: Color
+    let color: PixelColor
     let opacity: Double
     let mode: TintMode
 
     var identifier: String { "tint(\(color.cssString),\(opacity),\(mode))" }
 
-    func process(_ image: Image) throws(ImageError) -> Image {
+    func process(_ image: PixelImage) throws(ImageError) -> PixelImage {
         try ProcessorCheck.value(opacity, in: 0...1, "tint opacity")
         // A translucent colour tints less, it does not make the picture translucent.
         let mix = UInt32((opacity * Double(color.alpha)).rounded())

@@ -4,7 +4,7 @@ struct CropProcessor: ImageProcessing {
 
     var identifier: String { "crop(\(x),\(y),\(width),\(height))" }
 
-    func process(_ image: Image) throws(ImageError) -> Image {
+    func process(_ image: PixelImage) throws(ImageError) -> PixelImage {
         // Far corners may lie beyond any integer; saturate instead of trapping.
         let right = x.addingReportingOverflow(width), bottom = y.addingReportingOverflow(height)
         let left = max(0, x), top = max(0, y)
@@ -25,7 +25,7 @@ struct GravityCropProcessor: ImageProcessing {
 
     var identifier: String { "crop(\(width)x\(height),\(gravity))" }
 
-    func process(_ image: Image) throws(ImageError) -> Image {
+    func process(_ image: PixelImage) throws(ImageError) -> PixelImage {
         guard width > 0, height > 0 else {
             throw .invalidRequest(reason: "a part of a picture cannot be \(width)×\(height)")
         }
@@ -44,7 +44,7 @@ struct TrimProcessor: ImageProcessing {
 
     var identifier: String { "trim(\(tolerance))" }
 
-    func process(_ image: Image) throws(ImageError) -> Image {
+    func process(_ image: PixelImage) throws(ImageError) -> PixelImage {
         try ProcessorCheck.value(tolerance, in: 0...255, "trim tolerance")
         let source = image.converted(to: image.alpha == .straight ? .premultiplied : image.alpha)
         let box = source.withUnsafeBytes { bytes in
@@ -88,13 +88,13 @@ struct TrimProcessor: ImageProcessing {
     }
 }
 
-extension Image {
+extension PixelImage {
     /// Returns a part of the picture, moved and reduced to lie inside of it. Shares the memory of a whole picture.
-    func cropped(x: Int, y: Int, width: Int, height: Int) -> Image {
+    func cropped(x: Int, y: Int, width: Int, height: Int) -> PixelImage {
         let width = min(width, self.width), height = min(height, self.height)
         if width == self.width, height == self.height { return self }
         let x = max(0, min(x, self.width - width)), y = max(0, min(y, self.height - height))
-        return Image(width: width, height: height, alpha: alpha) { target in
+        return PixelImage(width: width, height: height, alpha: alpha) { target in
             withUnsafeBytes { source in
                 for row in 0..<height {
                     let from = source.baseAddress! + ((y + row) * bytesPerRow + x * 4)

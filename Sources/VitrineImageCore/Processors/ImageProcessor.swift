@@ -4,7 +4,7 @@
 /// struct Inverted: ImageProcessing {
 ///     let identifier = "inverted"
 ///
-///     func process(_ image: Image) throws(ImageError) -> Image {
+///     func process(_ image: PixelImage) throws(ImageError) -> PixelImage {
 ///         var result = image.converted(to: .opaque)
 ///         result.withUnsafeMutableBytes { bytes in
 ///             for i in bytes.indices where i % 4 != 3 { bytes[i] = 255 - bytes[i] }
@@ -16,7 +16,7 @@
 /// let negative = try photo.processed(by: [ImageProcessor(Inverted())])
 /// ```
 ///
-/// The library calls a processor on a thread that may block. A processor accepts every ``Image/Alpha`` and returns a
+/// The library calls a processor on a thread that may block. A processor accepts every ``PixelImage/Alpha`` and returns a
 /// picture with the correct one.
 public protocol ImageProcessing: Sendable {
     /// The name of the step with all its parameters, as part of cache keys.
@@ -30,10 +30,10 @@ public protocol ImageProcessing: Sendable {
     /// - Throws: ``ImageError/invalidRequest(reason:)`` when a parameter is out of its range;
     ///   ``ImageError/limitExceeded(input:limit:actual:allowed:)`` when the result would be larger than
     ///   ``ImageLimits/maximumOutputSide``.
-    func process(_ image: Image) throws(ImageError) -> Image
+    func process(_ image: PixelImage) throws(ImageError) -> PixelImage
 }
 
-extension Image {
+extension PixelImage {
     /// Returns the picture after each of `processors` in order.
     ///
     /// ```swift
@@ -41,7 +41,7 @@ extension Image {
     /// ```
     ///
     /// - Throws: The error of the first processor that fails; see ``ImageProcessing/process(_:)``.
-    public func processed(by processors: [ImageProcessor]) throws(ImageError) -> Image {
+    public func processed(by processors: [ImageProcessor]) throws(ImageError) -> PixelImage {
         var image = self
         for processor in processors { image = try processor.process(image) }
         return image
@@ -99,7 +99,7 @@ public struct ImageProcessor: Sendable, Hashable {
     ///
     /// - Throws: The error of the wrapped processor, or ``ImageError/limitExceeded(input:limit:actual:allowed:)`` if it
     ///   enlarges the picture beyond ``ImageLimits/maximumOutputSide``.
-    package func process(_ image: Image) throws(ImageError) -> Image {
+    package func process(_ image: PixelImage) throws(ImageError) -> PixelImage {
         let result = try base.process(image)
         // Pictures that were decoded at a larger size keep it, and resizers have a limit of their own.
         if result.size.longestSide > image.size.longestSide, !(base is ResizeProcessor) {
@@ -174,13 +174,13 @@ extension ImageProcessor {
     /// - Parameters:
     ///   - width: In pixels, fractions allowed; 1, a hairline, by default.
     ///   - color: The colour of the frame.
-    public static func border(width: Double = 1, color: Color) -> ImageProcessor {
+    public static func border(width: Double = 1, color: PixelColor) -> ImageProcessor {
         let border = ImageBorder(width: width, color: color)
         return ImageProcessor(RoundCornersProcessor(shape: .radii(CornerRadii(0)), border: border))
     }
 
     /// Puts a colour behind the picture. An opaque colour makes the result opaque.
-    public static func background(_ color: Color) -> ImageProcessor {
+    public static func background(_ color: PixelColor) -> ImageProcessor {
         ImageProcessor(BackgroundProcessor(color: color))
     }
 
@@ -209,7 +209,7 @@ extension ImageProcessor {
     ///   - color: The tint.
     ///   - opacity: The share of the tinted picture, 0…1. Default 1.
     ///   - mode: Whether the picture serves as a stencil or keeps its shades.
-    public static func tint(_ color: Color, opacity: Double = 1, mode: TintMode = .template) -> ImageProcessor {
+    public static func tint(_ color: PixelColor, opacity: Double = 1, mode: TintMode = .template) -> ImageProcessor {
         ImageProcessor(TintProcessor(color: color, opacity: opacity, mode: mode))
     }
 
@@ -226,7 +226,7 @@ extension ImageProcessor {
     ///   - margin: Pixels between the watermark and the edges, and between tiles. Default 0.
     ///   - isTiled: Whether copies cover the whole picture, one of them at `position`. Default false.
     public static func watermark(
-        _ image: Image, at position: Gravity = .bottomRight, scale: Double? = nil, opacity: Double = 1,
+        _ image: PixelImage, at position: Gravity = .bottomRight, scale: Double? = nil, opacity: Double = 1,
         margin: Int = 0, isTiled: Bool = false
     ) -> ImageProcessor {
         ImageProcessor(
@@ -238,7 +238,7 @@ extension ImageProcessor {
     ///
     /// Multiples of 90 move pixels and lose nothing. Other angles interpolate, and the result grows to hold the rotated
     /// picture with `background` in its corners.
-    public static func rotate(degrees: Double, background: Color = .clear) -> ImageProcessor {
+    public static func rotate(degrees: Double, background: PixelColor = .clear) -> ImageProcessor {
         ImageProcessor(RotateProcessor(degrees: degrees, background: background))
     }
 
@@ -260,7 +260,7 @@ extension ImageProcessor {
     ///   - identifier: Names the work of `body` with everything it depends on. Results are cached under it.
     ///   - body: Returns the new picture.
     public static func custom(
-        identifier: String, _ body: @escaping @Sendable (Image) throws(ImageError) -> Image
+        identifier: String, _ body: @escaping @Sendable (PixelImage) throws(ImageError) -> PixelImage
     ) -> ImageProcessor {
         ImageProcessor(CustomProcessor(name: identifier, body: body))
     }
@@ -272,17 +272,17 @@ private struct ResizeProcessor: ImageProcessing {
 
     var identifier: String { resizer.identifier }
 
-    func process(_ image: Image) throws(ImageError) -> Image { try resizer.resize(image) }
+    func process(_ image: PixelImage) throws(ImageError) -> PixelImage { try resizer.resize(image) }
 }
 
 /// A user's closure under a user's name.
 private struct CustomProcessor: ImageProcessing {
     let name: String
-    let body: @Sendable (Image) throws(ImageError) -> Image
+    let body: @Sendable (PixelImage) throws(ImageError) -> PixelImage
 
     var identifier: String { "custom(\(ProcessorCheck.delimited(name)))" }
 
-    func process(_ image: Image) throws(ImageError) -> Image { try body(image) }
+    func process(_ image: PixelImage) throws(ImageError) -> PixelImage { try body(image) }
 }
 
 /// Checks of parameters, and text for identifiers.

@@ -20,7 +20,7 @@ struct FlipProcessor: ImageProcessing {
 
     var identifier: String { "flip(\(axis))" }
 
-    func process(_ image: Image) throws(ImageError) -> Image {
+    func process(_ image: PixelImage) throws(ImageError) -> PixelImage {
         image.oriented(axis == .horizontal ? .upMirrored : .downMirrored)
     }
 }
@@ -28,11 +28,11 @@ struct FlipProcessor: ImageProcessing {
 /// Rotates the picture clockwise.
 struct RotateProcessor: ImageProcessing {
     let degrees: Double
-    let background: Color
+    let background: PixelColor
 
     var identifier: String { "rotate(\(degrees),\(background.cssString))" }
 
-    func process(_ image: Image) throws(ImageError) -> Image {
+    func process(_ image: PixelImage) throws(ImageError) -> PixelImage {
         try ProcessorCheck.value(degrees, in: -360_000...360_000, "angle")
         var angle = degrees.truncatingRemainder(dividingBy: 360)
         if angle < 0 { angle += 360 }
@@ -45,7 +45,7 @@ struct RotateProcessor: ImageProcessing {
         }
     }
 
-    private func turned(_ image: Image, by radians: Double) throws(ImageError) -> Image {
+    private func turned(_ image: PixelImage, by radians: Double) throws(ImageError) -> PixelImage {
         let source = image.converted(to: .premultiplied)
         let width = Double(image.width), height = Double(image.height)
         let sine = sin(radians), cosine = cos(radians)
@@ -74,8 +74,8 @@ struct AffineSampler {
     var extendsEdges = false
 
     /// Draws `source`, which must not have straight alpha.
-    func draw(_ source: Image, size: PixelSize) -> Image {
-        Image(width: size.width, height: size.height, alpha: .premultiplied) { target in
+    func draw(_ source: PixelImage, size: PixelSize) -> PixelImage {
+        PixelImage(width: size.width, height: size.height, alpha: .premultiplied) { target in
             source.withUnsafeBytes { bytes in
                 let reader = Reader(
                     base: bytes.baseAddress!, width: source.width, height: source.height, stride: source.bytesPerRow,

@@ -58,14 +58,14 @@ public struct ImageBorder: Hashable, Sendable {
     /// Width in pixels. A fraction gives a fainter innermost pixel.
     package var width: Double
     /// The colour of the line.
-    package var color: Color
+    package var color: PixelColor
 
     /// Creates a line; one pixel wide by default.
     ///
     /// - Parameters:
     ///   - width: In pixels. A fraction gives a fainter innermost pixel.
     ///   - color: The colour of the line.
-    public init(width: Double = 1, color: Color) {
+    public init(width: Double = 1, color: PixelColor) {
         self.width = width
         self.color = color
     }
@@ -89,7 +89,7 @@ struct RoundCornersProcessor: ImageProcessing {
         }
     }
 
-    func process(_ image: Image) throws(ImageError) -> Image {
+    func process(_ image: PixelImage) throws(ImageError) -> PixelImage {
         let largest = 65_535.0
         if let border { try ProcessorCheck.value(border.width, in: 0...largest, "border width") }
         var source = image
@@ -146,7 +146,7 @@ private struct RoundedEdge {
     }
 
     /// Draws into `image`, which has this size and is premultiplied, or opaque when no corner is round.
-    func apply(to image: inout Image) {
+    func apply(to image: inout PixelImage) {
         let stride = image.bytesPerRow
         image.withUnsafeMutableBytes { bytes in
             for y in 0..<size.height { apply(row: bytes.baseAddress! + y &* stride, y) }

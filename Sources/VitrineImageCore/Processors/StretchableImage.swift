@@ -2,12 +2,12 @@
 /// of pictures that are loading.
 ///
 /// ```swift
-/// let tile = try StretchableImage(radius: 12, color: Color(white: 235), border: ImageBorder(color: Color(white: 200)))
+/// let tile = try StretchableImage(radius: 12, color: PixelColor(white: 235), border: ImageBorder(color: PixelColor(white: 200)))
 /// let placeholder = try tile.stretched(to: PixelSize(width: 320, height: 240))
 /// ```
 public struct StretchableImage: Sendable {
     /// The tile: premultiplied, or opaque when none of its pixels is transparent.
-    public let image: Image
+    public let image: PixelImage
     /// The pixels at each of the four sides that do not stretch. At least one row and one column lie between them.
     public let capInset: Int
 
@@ -22,7 +22,7 @@ public struct StretchableImage: Sendable {
     /// - Throws: ``ImageError/invalidRequest(reason:)`` when a length is negative, not a number or above 4,095 pixels,
     ///   or when `size` cannot hold the corners.
     public init(
-        size: PixelSize? = nil, radius: Double, color: Color, border: ImageBorder? = nil, background: Color? = nil
+        size: PixelSize? = nil, radius: Double, color: PixelColor, border: ImageBorder? = nil, background: PixelColor? = nil
     ) throws(ImageError) {
         try ProcessorCheck.value(radius, in: 0...4_095, "tile radius")
         try ProcessorCheck.value(border?.width ?? 0, in: 0...4_095, "tile border width")
@@ -32,7 +32,7 @@ public struct StretchableImage: Sendable {
         guard size.width > 2 * cap, size.height > 2 * cap else {
             throw .invalidRequest(reason: "a tile of \(size) cannot hold corners of \(cap) pixels")
         }
-        var image = try Image(size: size, color: color).processed(by: [.roundCorners(radius, border: border)])
+        var image = try PixelImage(size: size, color: color).processed(by: [.roundCorners(radius, border: border)])
         if let background { image = image.composed(over: background) }
         self.image = image
         capInset = cap
@@ -42,12 +42,12 @@ public struct StretchableImage: Sendable {
     ///
     /// - Throws: ``ImageError/invalidRequest(reason:)`` when `size` cannot hold the corners;
     ///   ``ImageError/limitExceeded(input:limit:actual:allowed:)`` beyond ``ImageLimits/maximumOutputSide``.
-    public func stretched(to size: PixelSize) throws(ImageError) -> Image {
+    public func stretched(to size: PixelSize) throws(ImageError) -> PixelImage {
         try ProcessorCheck.outputSide(size, "rounded tile")
         guard size.width >= max(1, 2 * capInset), size.height >= max(1, 2 * capInset) else {
             throw .invalidRequest(reason: "a tile of \(size) cannot hold corners of \(capInset) pixels")
         }
-        return Image(width: size.width, height: size.height, alpha: image.alpha) { target in
+        return PixelImage(width: size.width, height: size.height, alpha: image.alpha) { target in
             image.withUnsafeBytes { source in
                 for y in 0..<size.height {
                     let row = Self.index(y, size.height, tile: image.height, cap: capInset)

@@ -1,6 +1,6 @@
 /// Draws another picture on top.
 struct WatermarkProcessor: ImageProcessing {
-    private let watermark: Image
+    private let watermark: PixelImage
     private let position: Gravity
     private let scale: Double?
     private let opacity: Double
@@ -9,7 +9,7 @@ struct WatermarkProcessor: ImageProcessing {
     let identifier: String
 
     /// The parameters are those of ``ImageProcessor/watermark(_:at:scale:opacity:margin:isTiled:)``.
-    init(_ image: Image, position: Gravity, scale: Double?, opacity: Double, margin: Int, isTiled: Bool) {
+    init(_ image: PixelImage, position: Gravity, scale: Double?, opacity: Double, margin: Int, isTiled: Bool) {
         watermark = image
         self.position = position
         self.scale = scale
@@ -20,7 +20,7 @@ struct WatermarkProcessor: ImageProcessing {
         identifier = "watermark(\(image.fingerprint),\(position),\(size),\(opacity),\(margin),\(isTiled))"
     }
 
-    func process(_ image: Image) throws(ImageError) -> Image {
+    func process(_ image: PixelImage) throws(ImageError) -> PixelImage {
         try ProcessorCheck.value(opacity, in: 0...1, "watermark opacity")
         try ProcessorCheck.value(margin, in: 0...65_535, "watermark margin")
         if let scale, !(scale > 0 && scale <= 1) {
@@ -48,7 +48,7 @@ struct WatermarkProcessor: ImageProcessing {
     }
 
     /// Returns the watermark at its final size, premultiplied or opaque.
-    private func sized(for size: PixelSize) -> Image {
+    private func sized(for size: PixelSize) -> PixelImage {
         let mark = watermark.alpha == .straight ? watermark.converted(to: .premultiplied) : watermark
         guard let scale else { return mark }
         let factor = scale * min(
@@ -83,7 +83,7 @@ struct WatermarkProcessor: ImageProcessing {
     }
 }
 
-extension Image {
+extension PixelImage {
     /// 128 bits that identify size, alpha and visible bytes in cache keys, equal in every run.
     ///
     /// Two FNV-1a sums over 32-bit words with different offsets, each stirred at the end (constants: the FNV offset

@@ -19,7 +19,7 @@ package enum DecodedImageRenderer {
     package static func image(
         from decoded: DecodedImage, size: PixelSize, region: UnitRect? = nil, orientation: Orientation,
         cancellation: CancellationToken, inputName: String
-    ) throws(ImageError) -> Image {
+    ) throws(ImageError) -> PixelImage {
         guard !size.isEmpty, size.pixelCount <= Int.max / 64 else {
             throw .invalidRequest(reason: "a picture cannot have the size \(size)")
         }
@@ -69,10 +69,10 @@ private struct RenderJob {
     /// The picture of ``run()`` with the rows that have samples of the file, and transparent ones below.
     ///
     /// The planes are cut first, so that nothing else is scaled into the last of these rows.
-    func filledRows() throws(ImageError) -> Image {
+    func filledRows() throws(ImageError) -> PixelImage {
         let area = region ?? .full
         let share = (decoded.filledHeight - area.y) / area.height
-        guard share > 0 else { return Image(size: size) }
+        guard share > 0 else { return PixelImage(size: size) }
         // Whole rows of the result, of which there is one at least. Products of fractions are a little less than whole.
         let rows = max(1, Int(min(1, share) * Double(size.height) + 1e-6))
         guard rows < size.height else { return try run() }
@@ -89,8 +89,8 @@ private struct RenderJob {
             decoded: part, size: PixelSize(width: size.width, height: rows), region: cut == .full ? nil : cut,
             cancellation: cancellation, inputName: inputName
         ).run()
-        let count = size.width * Image.bytesPerPixel
-        return Image(width: size.width, height: size.height, alpha: .premultiplied) { pixels in
+        let count = size.width * PixelImage.bytesPerPixel
+        return PixelImage(width: size.width, height: size.height, alpha: .premultiplied) { pixels in
             pixels.initializeMemory(as: UInt8.self, repeating: 0)
             shown.withUnsafeBytes { source in
                 for y in 0..<rows {
@@ -102,13 +102,13 @@ private struct RenderJob {
     }
 
     /// The picture in sRGB, not yet upright.
-    func run() throws(ImageError) -> Image {
+    func run() throws(ImageError) -> PixelImage {
         let image = try convert()
         guard decoded.model != .gray, let levels = profile(.gray)?.grayLevels else { return image }
         return image.withGrays(levels) ?? image
     }
 
-    private func convert() throws(ImageError) -> Image {
+    private func convert() throws(ImageError) -> PixelImage {
         try checkPlanes()
         switch decoded.model {
         case .gray: return try gray()
@@ -174,13 +174,13 @@ private struct RenderJob {
 
     /// Returns an image whose rows `body` writes one after the other.
     private func make(
-        _ size: PixelSize, alpha: Image.Alpha, row body: (Pixels, Int) -> Void
-    ) throws(ImageError) -> Image {
+        _ size: PixelSize, alpha: PixelImage.Alpha, row body: (Pixels, Int) -> Void
+    ) throws(ImageError) -> PixelImage {
         var y = 0
-        let image = Image(width: size.width, height: size.height, alpha: alpha) { pixels in
+        let image = PixelImage(width: size.width, height: size.height, alpha: alpha) { pixels in
             guard let pixels = pixels.bindMemory(to: UInt8.self).baseAddress else { return }
             while y < size.height && (y % 16 != 0 || !cancellation.isCancelled) {
-                body(pixels + y * size.width * Image.bytesPerPixel, y)
+                body(pixels + y * size.width * PixelImage.bytesPerPixel, y)
                 y += 1
             }
         }
@@ -199,7 +199,7 @@ private struct RenderJob {
 
     // MARK: Grey
 
-    private func gray() throws(ImageError) -> Image {
+    private func gray() throws(ImageError) -> PixelImage {
         let hasAlpha = decoded.alpha != .none
         let plane = try scale(decoded.planes[0], premultiplying: decoded.alpha == .straight)
         // Code points name a colour space even where there is one channel.
@@ -228,7 +228,7 @@ private struct RenderJob {
 
     // MARK: RGB
 
-    private func rgb(_ plane: PixelPlane, alpha: DecodedImage.Alpha) throws(ImageError) -> Image {
+    private func rgb(_ plane: PixelPlane, alpha: DecodedImage.Alpha) throws(ImageError) -> PixelImage {
         let plane = try scale(plane, premultiplying: alpha == .straight)
         let profile = profile(.rgb)
         let width = size.width
@@ -266,7 +266,7 @@ private struct RenderJob {
 
     // MARK: Y′CbCr
 
-    private func opaque(_ conversion: YCbCrConversion) throws(ImageError) -> Image {
+    private func opaque(_ conversion: YCbCrConversion) throws(ImageError) -> PixelImage {
         let y = try scale(decoded.planes[0])
         let cb = try scale(decoded.planes[1])
         let cr = try scale(decoded.planes[2])
@@ -288,7 +288,7 @@ private struct RenderJob {
 
     /// Colours under transparent pixels must not bleed, so alpha is multiplied in before scaling. This needs red, green
     /// and blue at the size of luma.
-    private func translucent(_ conversion: YCbCrConversion) throws(ImageError) -> Image {
+    private func translucent(_ conversion: YCbCrConversion) throws(ImageError) -> PixelImage {
         let first = decoded.planes[0]
         let full = RenderJob(
             decoded: decoded, size: PixelSize(width: first.width, height: first.height), region: nil,
@@ -324,7 +324,7 @@ private struct RenderJob {
 
     // MARK: CMYK
 
-    private func cmyk(inverted: Bool) throws(ImageError) -> Image {
+    private func cmyk(inverted: Bool) throws(ImageError) -> PixelImage {
         let plane = try scale(decoded.planes[0])
         let transparency = decoded.planes.count > 1 ? try scale(decoded.planes[1]) : nil
         let profile = profile(.cmyk)
@@ -371,7 +371,7 @@ private struct RenderJob {
     // MARK: Result
 
     /// Returns the image as opaque if all its pixels are.
-    private static func opaqueIfPossible(_ image: Image) -> Image {
+    private static func opaqueIfPossible(_ image: PixelImage) -> PixelImage {
         let isOpaque = image.withUnsafeBytes { bytes in
             (0..<image.height).allSatisfy { y in
                 var all: UInt8 = 255
@@ -380,18 +380,18 @@ private struct RenderJob {
             }
         }
         guard isOpaque else { return image }
-        return Image(
+        return PixelImage(
             width: image.width, height: image.height, bytesPerRow: image.bytesPerRow, alpha: .opaque,
             storage: image.storage)
     }
 }
 
-extension Image {
+extension PixelImage {
     /// How far the channels of a grey may lie apart: chroma is rounded, and lossy.
     private static let grayTolerance = 4
 
     /// Returns the image with other greys, not premultiplied; nil if any pixel is coloured.
-    fileprivate func withGrays(_ levels: [UInt8]) -> Image? {
+    fileprivate func withGrays(_ levels: [UInt8]) -> PixelImage? {
         var image = self
         let (width, height, pitch, alpha) = (width, height, bytesPerRow, alpha)
         let isGray = image.withUnsafeMutableBytes { bytes in

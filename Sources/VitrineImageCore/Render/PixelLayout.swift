@@ -57,7 +57,7 @@ public enum PixelLayout: Hashable, Sendable {
     }
 }
 
-extension Image {
+extension PixelImage {
     /// The initializer below, without a copy of the bytes.
     private init(
         width: Int, height: Int, bytesPerRow: Int? = nil, layout: PixelLayout, alpha: Alpha,
@@ -83,7 +83,7 @@ extension Image {
             else { return }
             for y in 0..<height {
                 Self.convert(
-                    source + y * pitch, layout, into: target + y * width * Image.bytesPerPixel, count: width,
+                    source + y * pitch, layout, into: target + y * width * PixelImage.bytesPerPixel, count: width,
                     isOpaque: meaning == .opaque)
             }
         }
@@ -107,7 +107,7 @@ extension Image {
     ) throws(ImageError) {
         let result = bytes.withUnsafeBytes { bytes in
             Result { () throws(ImageError) in
-                try Image(
+                try PixelImage(
                     width: width, height: height, bytesPerRow: bytesPerRow, layout: layout, alpha: alpha, bytes: bytes)
             }
         }

@@ -89,7 +89,7 @@ public final class AnimatedImage: Sendable {
         self.resizer = resizer
         self.processors = processors
         self.decoder = decoder
-        let (bytes, overflow) = size.pixelCount.multipliedReportingOverflow(by: Image.bytesPerPixel)
+        let (bytes, overflow) = size.pixelCount.multipliedReportingOverflow(by: PixelImage.bytesPerPixel)
         cache = FrameCache(frameCount: frames, frameBytes: overflow ? .max : bytes, budget: budget)
         cache.followMemoryPressure()
     }
@@ -97,13 +97,13 @@ public final class AnimatedImage: Sendable {
     /// Returns a frame if it is decoded already. Never blocks for long.
     ///
     /// - Parameter frame: The frame, from 0.
-    public func cachedImage(at frame: Int) -> Image? { cache[frame] }
+    public func cachedImage(at frame: Int) -> PixelImage? { cache[frame] }
 
     /// Decodes a frame on a thread for blocking work.
     ///
     /// - Parameter frame: The frame, from 0.
     /// - Throws: ``ImageError``, or `CancellationError` if the task is cancelled.
-    public func image(at frame: Int) async throws -> Image {
+    public func image(at frame: Int) async throws -> PixelImage {
         if let image = cache[frame] { return image }
         let token = CancellationToken()
         do {
@@ -128,14 +128,14 @@ public final class AnimatedImage: Sendable {
     ///   ``ImageError/timedOut(input:)`` after ``ImageLimits/deadline`` seconds.
     public func decodeImage(
         at frame: Int, cancellation: CancellationToken = CancellationToken()
-    ) throws(ImageError) -> Image {
+    ) throws(ImageError) -> PixelImage {
         if let image = cache[frame] { return image }
         guard frame >= 0, frame < timing.frameCount else {
             throw .invalidRequest(reason: "\(source.name) has no frame \(frame): it has \(timing.frameCount)")
         }
         return try Deadline.run(seconds: decoder.limits.deadline, input: source.name, cancellation: cancellation) {
             token throws(ImageError) in
-            let result: Result<Image, ImageError> = session.withLock { session in
+            let result: Result<PixelImage, ImageError> = session.withLock { session in
                 // Decoded by another thread meanwhile.
                 if let image = cache[frame] { return .success(image) }
                 do throws(ImageError) {
@@ -151,7 +151,7 @@ public final class AnimatedImage: Sendable {
 
     private func decode(
         _ frame: Int, session: inout Session, cancellation: CancellationToken
-    ) throws(ImageError) -> Image {
+    ) throws(ImageError) -> PixelImage {
         if frame < session.next - 1 { session = Session() }
         let frames = if let opened = session.decoder { opened } else { try open(cancellation) }
         session.decoder = frames

@@ -22,7 +22,7 @@ public final class AnimationEncoder {
     private let isOpaque: Bool
     private var writer: (any AnimationWriting)?
     /// The last frame, which a later one may prolong.
-    private var pending: (image: Image, changed: PixelRect, milliseconds: Int)?
+    private var pending: (image: PixelImage, changed: PixelRect, milliseconds: Int)?
     private var isFinished = false
 
     /// Milliseconds of a frame that all formats can store.
@@ -60,7 +60,7 @@ public final class AnimationEncoder {
     ///   - image: The frame.
     ///   - seconds: How long it is shown, at least a millisecond.
     /// - Throws: ``ImageError/encodingFailed(format:reason:)``.
-    public func add(_ image: Image, seconds: Double) throws(ImageError) {
+    public func add(_ image: PixelImage, seconds: Double) throws(ImageError) {
         guard !isFinished else { throw .encodingFailed(format: format, reason: "the animation is finished") }
         let image = isOpaque && image.hasAlpha
             ? image.composed(over: .white).converted(to: .opaque) : image.alpha == .premultiplied
@@ -98,7 +98,7 @@ public final class AnimationEncoder {
         return try writer.finish()
     }
 
-    private func write(_ frame: (image: Image, changed: PixelRect, milliseconds: Int)) throws(ImageError) {
+    private func write(_ frame: (image: PixelImage, changed: PixelRect, milliseconds: Int)) throws(ImageError) {
         try writer?.add(frame.image, frame.changed, milliseconds: frame.milliseconds)
         frameCount += 1
     }
@@ -127,13 +127,13 @@ extension OutputFormat {
     }
 }
 
-extension Image {
+extension PixelImage {
     /// The smallest rectangle outside of which two images of one size and one kind of alpha have the same pixels, from
     /// an even column and row; nil for equal images.
-    func change(from other: Image) -> PixelRect? {
+    func change(from other: PixelImage) -> PixelRect? {
         withUnsafeBytes { one in
             other.withUnsafeBytes { two -> PixelRect? in
-                func row(_ bytes: UnsafeRawBufferPointer, image: Image, y: Int) -> UnsafeRawBufferPointer {
+                func row(_ bytes: UnsafeRawBufferPointer, image: PixelImage, y: Int) -> UnsafeRawBufferPointer {
                     UnsafeRawBufferPointer(rebasing: bytes[(y * image.bytesPerRow)...].prefix(4 * width))
                 }
                 func isSame(_ y: Int) -> Bool {

@@ -42,7 +42,7 @@ package final class FrameBudget: Sendable {
 /// An animation is shown in order, so that some of its frames without the others would spare no decoding.
 final class FrameCache: Sendable {
     private struct State {
-        var frames: [Int: Image] = [:]
+        var frames: [Int: PixelImage] = [:]
         /// The frames in the order in which they came, for a cache that does not hold all.
         var order: [Int] = []
     }
@@ -76,15 +76,15 @@ final class FrameCache: Sendable {
 
     var count: Int { state.withLock { $0.frames.count } }
 
-    subscript(frame: Int) -> Image? { state.withLock { $0.frames[frame] } }
+    subscript(frame: Int) -> PixelImage? { state.withLock { $0.frames[frame] } }
 
-    func store(_ image: Image, as frame: Int) {
-        let evicted: [Image?] = state.withLock { state in
+    func store(_ image: PixelImage, as frame: Int) {
+        let evicted: [PixelImage?] = state.withLock { state in
             state.frames[frame] = image
             guard !keepsAll else { return [] }
             state.order.removeAll { $0 == frame }
             state.order.append(frame)
-            var evicted: [Image?] = []
+            var evicted: [PixelImage?] = []
             while state.order.count > Self.fewest {
                 evicted.append(state.frames.removeValue(forKey: state.order.removeFirst()))
             }

@@ -83,18 +83,18 @@ struct ResizedImages {
     var area = UnitRect.full
 
     /// The images, in the order of `resizers`.
-    func images(_ resizers: [ImageResizer]) throws(ImageError) -> [Image] {
+    func images(_ resizers: [ImageResizer]) throws(ImageError) -> [PixelImage] {
         var plans: [DecodePlan] = []
         for resizer in resizers {
             plans.append(try DecodePlan(resizer, for: info, limits: limits, input: inputName))
         }
-        var images = [Image?](repeating: nil, count: resizers.count)
+        var images = [PixelImage?](repeating: nil, count: resizers.count)
         // Images of all that is to be seen, smallest last.
-        var whole: [Image] = []
+        var whole: [PixelImage] = []
         for index in plans.indices.sorted(by: { plans[$0].rendered.pixelCount > plans[$1].rendered.pixelCount }) {
             let plan = plans[index]
             let size = info.orientation.upright(plan.rendered)
-            let image: Image
+            let image: PixelImage
             if let larger = whole.last(where: { Self.serves(info.orientation.upright($0.size), plan) }) {
                 if cancellation.isCancelled { throw .cancelled(input: inputName) }
                 let region = try resizers[index].cropRegion(for: info.size)

@@ -13,7 +13,7 @@ extension ImageDecoder {
     ///   not an error.
     package func embeddedPreview(
         of input: ImageInput, at resizer: ImageResizer, cancellation: CancellationToken = CancellationToken()
-    ) throws(ImageError) -> Image? {
+    ) throws(ImageError) -> PixelImage? {
         let opened = try ByteSource(input)
         return try Deadline.run(seconds: limits.deadline, input: opened.name, cancellation: cancellation) {
             token throws(ImageError) in
@@ -40,7 +40,7 @@ extension ImageDecoder {
     private func render(
         _ decoded: DecodedImage, plan: DecodePlan, resizer: ImageResizer, info: ImageInfo,
         cancellation: CancellationToken
-    ) throws(ImageError) -> Image {
+    ) throws(ImageError) -> PixelImage {
         let (plane, region) = (decoded.planes[0], plan.region ?? .full)
         let scale = min(
             1, plane.extentWidth * region.width / Double(plan.rendered.width),

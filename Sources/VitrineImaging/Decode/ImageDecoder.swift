@@ -70,7 +70,7 @@ public struct ImageDecoder: Sendable {
     ///   milliseconds.
     public func image(
         from input: ImageInput, at resizer: ImageResizer = .none, options: DecodeOptions = DecodeOptions()
-    ) async throws -> Image {
+    ) async throws -> PixelImage {
         let token = CancellationToken()
         do {
             return try await withTaskCancellationHandler {
@@ -93,7 +93,7 @@ public struct ImageDecoder: Sendable {
     public func decode(
         _ input: ImageInput, at resizer: ImageResizer = .none, options: DecodeOptions = DecodeOptions(),
         cancellation: CancellationToken = CancellationToken()
-    ) throws(ImageError) -> Image {
+    ) throws(ImageError) -> PixelImage {
         let images = try decode(input, at: [resizer], options: options, cancellation: cancellation)
         return images[0]
     }
@@ -221,7 +221,7 @@ extension ImageDecoder {
     package func decode(
         _ input: ImageInput, at resizers: [ImageResizer], options: DecodeOptions = DecodeOptions(),
         cancellation: CancellationToken = CancellationToken()
-    ) throws(ImageError) -> [Image] {
+    ) throws(ImageError) -> [PixelImage] {
         try decode(input, at: resizers, options: options, cancellation, rows: nil)
     }
 
@@ -229,10 +229,10 @@ extension ImageDecoder {
     func decode(
         _ input: ImageInput, at resizers: [ImageResizer], options: DecodeOptions, _ cancellation: CancellationToken,
         rows: RowNotes?
-    ) throws(ImageError) -> [Image] {
+    ) throws(ImageError) -> [PixelImage] {
         guard !resizers.isEmpty else { return [] }
         let opened = try ByteSource(input)
-        let result: Result<[Image], ImageError> = try Deadline.run(
+        let result: Result<[PixelImage], ImageError> = try Deadline.run(
             seconds: limits.deadline, input: opened.name, cancellation: cancellation
         ) { token throws(ImageError) in
             let source = ByteSource(opened, polling: token)
@@ -276,7 +276,7 @@ extension ImageDecoder {
     private func decode(
         _ source: ByteSource, _ info: ImageInfo, at resizers: [ImageResizer], options: DecodeOptions,
         cancellation: CancellationToken, rows: RowNotes?
-    ) throws(ImageError) -> [Image] {
+    ) throws(ImageError) -> [PixelImage] {
         guard options.page >= 0 && options.page < max(1, info.frameCount) else {
             throw .invalidRequest(
                 reason: "\(source.name) has no page \(options.page): it has \(info.frameCount), counted from 0")

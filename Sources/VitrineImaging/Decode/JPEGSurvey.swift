@@ -19,14 +19,14 @@ extension ImageDecoder {
     /// - Throws: ``ImageError``, or `CancellationError` if the task is cancelled, as ``image(from:at:options:)``.
     public func survey(
         _ input: ImageInput, at size: PixelSize
-    ) async throws -> (image: Image, rowIndex: [UInt8]?) {
+    ) async throws -> (image: PixelImage, rowIndex: [UInt8]?) {
         var options = DecodeOptions()
         (options.acceptsMeans, options.notesRows) = (true, true)
-        let (token, resizer) = (CancellationToken(), ImageResizer(size: size, mode: .fill, allowsUpscaling: true))
+        let (token, resizer) = (CancellationToken(), ImageResizer(size: size, mode: .stretch, allowsUpscaling: true))
         do {
             return try await withTaskCancellationHandler {
                 try await BlockingExecutor.shared.run {
-                    [options] () throws(ImageError) -> (image: Image, rowIndex: [UInt8]?) in
+                    [options] () throws(ImageError) -> (image: PixelImage, rowIndex: [UInt8]?) in
                     let notes = RowNotes()
                     let images = try decode(input, at: [resizer], options: options, token, rows: notes)
                     return (images[0], notes.index)

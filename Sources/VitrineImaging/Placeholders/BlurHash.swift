@@ -19,7 +19,7 @@ public enum BlurHash {
     /// Returns the mean colour, which a hash holds exactly.
     ///
     /// - Throws: ``ImageError/corrupt(input:reason:)`` when `hash` is not a BlurHash.
-    public static func averageColor(of hash: String) throws(ImageError) -> Color {
+    public static func averageColor(of hash: String) throws(ImageError) -> PixelColor {
         let digits = try Base83.digits(hash)
         _ = try components(of: digits)
         return try mean(of: digits)
@@ -35,10 +35,10 @@ public enum BlurHash {
         return (x, y)
     }
 
-    static func mean(of digits: [Int]) throws(ImageError) -> Color {
+    static func mean(of digits: [Int]) throws(ImageError) -> PixelColor {
         let value = Base83.number(digits[2..<6])
         guard value < 1 << 24 else { throw corrupt("its mean colour is out of range") }
-        return Color(
+        return PixelColor(
             red: UInt8(truncatingIfNeeded: value >> 16), green: UInt8(truncatingIfNeeded: value >> 8),
             blue: UInt8(truncatingIfNeeded: value))
     }
@@ -61,7 +61,7 @@ extension BlurHash {
     ///   - x: Waves along the width, 1…9. Default 4.
     ///   - y: Waves along the height, 1…9. Default 3.
     /// - Throws: ``ImageError/invalidRequest(reason:)`` for other numbers of waves.
-    public static func encode(_ image: Image, x: Int = 4, y: Int = 3) throws(ImageError) -> String {
+    public static func encode(_ image: PixelImage, x: Int = 4, y: Int = 3) throws(ImageError) -> String {
         try ProcessorCheck.value(x, in: componentRange, "BlurHash components along the width")
         try ProcessorCheck.value(y, in: componentRange, "BlurHash components along the height")
         let factors = transform(image.flattened(over: .white), nx: x, ny: y)
@@ -89,7 +89,7 @@ extension BlurHash {
     }
 
     /// Returns the factors of the waves, row by row of waves, for an opaque picture.
-    private static func transform(_ image: Image, nx: Int, ny: Int) -> [SIMD3<Float>] {
+    private static func transform(_ image: PixelImage, nx: Int, ny: Int) -> [SIMD3<Float>] {
         let columns = samples(image.width), rows = samples(image.height)
         let wavesX = waves(columns, of: image.width, nx), wavesY = waves(rows, of: image.height, ny)
         var factors = [SIMD4<Float>](repeating: .zero, count: nx * ny)
@@ -148,7 +148,7 @@ extension BlurHash {
     ///   - punch: Contrast, 0…10. Default 1: as hashed.
     /// - Throws: ``ImageError/corrupt(input:reason:)`` when `hash` is not a BlurHash;
     ///   ``ImageError/invalidRequest(reason:)`` for other sizes and contrasts.
-    public static func decode(_ hash: String, size: PixelSize, punch: Double = 1) throws(ImageError) -> Image {
+    public static func decode(_ hash: String, size: PixelSize, punch: Double = 1) throws(ImageError) -> PixelImage {
         try ProcessorCheck.value(size.width, in: 1...1_024, "BlurHash width")
         try ProcessorCheck.value(size.height, in: 1...1_024, "BlurHash height")
         try ProcessorCheck.value(punch, in: 0...10, "BlurHash punch")
@@ -156,7 +156,7 @@ extension BlurHash {
         let (nx, ny) = try components(of: digits)
         let factors = try factors(digits, punch: Float(punch))
         let wavesX = waves(size.width, nx), wavesY = waves(size.height, ny)
-        return Image(width: size.width, height: size.height, alpha: .opaque) { target in
+        return PixelImage(width: size.width, height: size.height, alpha: .opaque) { target in
             var line = [SIMD4<Float>](repeating: .zero, count: nx)
             for y in 0..<size.height {
                 for i in 0..<nx {
@@ -167,7 +167,7 @@ extension BlurHash {
                 for x in 0..<size.width {
                     var sum = SIMD4<Float>.zero
                     for i in 0..<nx { sum += line[i] * wavesX[x * nx + i] }
-                    let color = Color(
+                    let color = PixelColor(
                         red: SRGB.level(sum.x), green: SRGB.level(sum.y), blue: SRGB.level(sum.z))
                     PixelMath.store(PixelMath.straight(color), row + x * 4)
                 }

@@ -22,11 +22,11 @@ public enum ThumbHash {
     /// Returns the mean colour and alpha.
     ///
     /// - Throws: ``ImageError/corrupt(input:reason:)`` when `hash` is not a ThumbHash.
-    public static func averageColor(of hash: [UInt8]) throws(ImageError) -> Color {
+    public static func averageColor(of hash: [UInt8]) throws(ImageError) -> PixelColor {
         let header = try ThumbHashHeader(hash)
         let (red, green, blue) = rgb(l: header.luminance, p: header.yellowBlue, q: header.redGreen)
         func byte(_ value: Double) -> UInt8 { UInt8(max(0, min(1, value)) * 255 + 0.5) }
-        return Color(red: byte(red), green: byte(green), blue: byte(blue), alpha: byte(header.alpha))
+        return PixelColor(red: byte(red), green: byte(green), blue: byte(blue), alpha: byte(header.alpha))
     }
 
     /// Returns red, green and blue from luminance (R + G + B) / 3, yellow-blue (R + G) / 2 − B and red-green R − G.
@@ -41,7 +41,7 @@ public enum ThumbHash {
 
 extension ThumbHash {
     /// Returns the hash of a picture. Pictures above 100 pixels a side are reduced first, as the format demands.
-    public static func encode(_ image: Image) -> [UInt8] {
+    public static func encode(_ image: PixelImage) -> [UInt8] {
         let small = reduced(image)
         let width = small.width, height = small.height
         let (channels, hasAlpha) = planes(small)
@@ -69,7 +69,7 @@ extension ThumbHash {
         return hash
     }
 
-    private static func reduced(_ image: Image) -> Image {
+    private static func reduced(_ image: PixelImage) -> PixelImage {
         guard image.size.longestSide > 100 else { return image }
         let factor = 100 / Double(image.size.longestSide)
         let size = PixelSize(
@@ -79,7 +79,7 @@ extension ThumbHash {
     }
 
     /// Returns luminance, yellow-blue, red-green and alpha, over the mean colour where the picture is transparent.
-    private static func planes(_ image: Image) -> (channels: [[Double]], hasAlpha: Bool) {
+    private static func planes(_ image: PixelImage) -> (channels: [[Double]], hasAlpha: Bool) {
         let count = image.width * image.height
         let straight = image.converted(to: image.hasAlpha ? .straight : .opaque)
         var pixels: [UInt32] = []
@@ -124,7 +124,7 @@ extension ThumbHash {
     /// - Returns: An opaque picture, or one with straight alpha if the hash has alpha.
     /// - Throws: ``ImageError/corrupt(input:reason:)`` when `hash` is not a ThumbHash;
     ///   ``ImageError/invalidRequest(reason:)`` for other sizes.
-    public static func decode(_ hash: [UInt8], longestSide: Int = 32) throws(ImageError) -> Image {
+    public static func decode(_ hash: [UInt8], longestSide: Int = 32) throws(ImageError) -> PixelImage {
         try ProcessorCheck.value(longestSide, in: 1...1_024, "ThumbHash size")
         let header = try ThumbHashHeader(hash)
         let ratio = Double(header.columns) / Double(header.rows), longest = Double(longestSide)
@@ -145,14 +145,14 @@ extension ThumbHash {
             q = triangle(nx: 3, ny: 3, scale: header.redGreenScale * 1.25)
         let a = header.hasAlpha ? triangle(nx: 5, ny: 5, scale: header.alphaScale) : nil
 
-        return Image(width: width, height: height, alpha: header.hasAlpha ? .straight : .opaque) { target in
+        return PixelImage(width: width, height: height, alpha: header.hasAlpha ? .straight : .opaque) { target in
             for y in 0..<height {
                 for x in 0..<width {
                     let (red, green, blue) = rgb(
                         l: header.luminance + l.value(x, y), p: header.yellowBlue + p.value(x, y),
                         q: header.redGreen + q.value(x, y))
                     let alpha = header.alpha + (a?.value(x, y) ?? 0)
-                    let color = Color(red: byte(red), green: byte(green), blue: byte(blue), alpha: byte(alpha))
+                    let color = PixelColor(red: byte(red), green: byte(green), blue: byte(blue), alpha: byte(alpha))
                     PixelMath.store(PixelMath.straight(color), target.baseAddress! + (y * width + x) * 4)
                 }
             }

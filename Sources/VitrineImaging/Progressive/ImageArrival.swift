@@ -135,7 +135,7 @@ package struct ImageArrival: Sendable {
     }
 
     /// Returns the camera's preview, as soon as its bytes are there, and once.
-    private mutating func preview() async throws(ImageError) -> Image? {
+    private mutating func preview() async throws(ImageError) -> PixelImage? {
         guard let header, let preview = header.preview, preview.offset + preview.count <= bytes.count else { return nil }
         self.header?.preview = nil
         let source = ByteSource(bytes: bytes, name: name)
@@ -157,7 +157,7 @@ package struct ImageArrival: Sendable {
         return try await render(decoded, header)
     }
 
-    private func render(_ decoded: DecodedImage, _ header: Header) async throws(ImageError) -> Image {
+    private func render(_ decoded: DecodedImage, _ header: Header) async throws(ImageError) -> PixelImage {
         let plane = decoded.planes[0]
         let plan = header.plan
         // Without a size there is no reason to scale: the pixels that are there are returned.

@@ -13,7 +13,7 @@ public struct ProgressiveImage: Sendable {
     }
 
     /// The image.
-    public var image: Image
+    public var image: PixelImage
     /// The part of the file that it was made from.
     public var stage: Stage
     /// The number of bytes that had arrived.

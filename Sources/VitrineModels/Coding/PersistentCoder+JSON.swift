@@ -29,9 +29,9 @@ extension PersistentCoder {
     public func decode<Value: PersistentValue>(
         _ type: Value.Type = Value.self, fromJSON text: String
     ) throws(PersistenceError) -> Value {
-        let document: JSON
+        let document: JSONValue
         do {
-            document = try JSON(parsing: text.utf8)
+            document = try JSONValue(parsing: text.utf8)
         } catch {
             throw .malformed("invalid JSON: \(error)")
         }
@@ -73,7 +73,7 @@ private struct JSONExport {
 
     private init(depthLimit: Int) { (self.depthLimit, levels) = (depthLimit, depthLimit) }
 
-    mutating func value(_ value: MigrationTree) -> JSON.Node {
+    mutating func value(_ value: MigrationTree) -> JSONValue.Node {
         switch value {
         case .null: .null
         case .wrapped(let value): .object([Self.some: self.value(value)])
@@ -96,12 +96,12 @@ private struct JSONExport {
         }
     }
 
-    private static func number(_ number: Double) -> JSON.Node {
+    private static func number(_ number: Double) -> JSONValue.Node {
         if number.isNaN { return nan(number.bitPattern, Double.nan.bitPattern) }
         return number.isFinite ? .number(.double(number)) : .string(number < 0 ? "-inf" : "inf")
     }
 
-    private static func nan<Bits: FixedWidthInteger>(_ bits: Bits, _ usual: Bits) -> JSON.Node {
+    private static func nan<Bits: FixedWidthInteger>(_ bits: Bits, _ usual: Bits) -> JSONValue.Node {
         .string(bits == usual ? "nan" : nanMark + String(bits, radix: 16))
     }
 
@@ -110,19 +110,19 @@ private struct JSONExport {
     /// The only member of an optional in an optional.
     static let some = "$some"
 
-    private static func url(_ url: URL) -> JSON.Node {
+    private static func url(_ url: URL) -> JSONValue.Node {
         guard let base = url.baseURL else { return .string(url.relativeString) }
         return .object(["relative": .string(url.relativeString), "base": .string(base.absoluteString)])
     }
 
-    private mutating func array(_ values: [MigrationTree]) -> JSON.Node {
-        var elements: [JSON.Node] = []
+    private mutating func array(_ values: [MigrationTree]) -> JSONValue.Node {
+        var elements: [JSONValue.Node] = []
         for value in values { elements.append(self.value(value)) }
         return .array(elements)
     }
 
     /// Sorts entries by key, because members of JSON objects have no order and objects are numbered in order.
-    private mutating func dictionary(_ entries: [MigrationTree.Entry]) -> JSON.Node {
+    private mutating func dictionary(_ entries: [MigrationTree.Entry]) -> JSONValue.Node {
         var named: [(key: String, value: MigrationTree)] = []
         for entry in entries {
             // A dictionary with this key alone would be read as an optional.
@@ -131,15 +131,15 @@ private struct JSONExport {
             }
             named.append((key, entry.value))
         }
-        var members: [String: JSON.Node] = [:]
+        var members: [String: JSONValue.Node] = [:]
         for (key, value) in named.sorted(by: { Self.precedes($0.key, $1.key) }) {
             members[key] = self.value(value)
         }
         return .object(members)
     }
 
-    private mutating func record(_ data: MigrationData) -> JSON.Node {
-        var members: [String: JSON.Node] = [:]
+    private mutating func record(_ data: MigrationData) -> JSONValue.Node {
+        var members: [String: JSONValue.Node] = [:]
         guard levels > 0 else {
             isTooDeep = true
             return .null
@@ -162,7 +162,7 @@ private struct JSONExport {
             if let value = data.tree(name) { members[Self.escaped(name)] = self.value(value) }
         }
         // Last, in the order of reading.
-        var extensions: [String: JSON.Node] = [:]
+        var extensions: [String: JSONValue.Node] = [:]
         for (name, schema) in data.extensionSchemas.sorted(by: { Self.precedes($0.key, $1.key) }) {
             guard let value = data.tree(name) else { continue }
             extensions[name] = .object(["$schema": self.name(of: schema), "value": self.value(value)])
@@ -171,7 +171,7 @@ private struct JSONExport {
         return .object(members)
     }
 
-    private mutating func name(of schema: Schema) -> JSON.Node {
+    private mutating func name(of schema: Schema) -> JSONValue.Node {
         schemas[schema.fingerprint] = schema
         return .string(Schema.name(of: schema.fingerprint))
     }
@@ -185,16 +185,16 @@ private struct JSONExport {
     /// Returns a whole document.
     static func document(
         _ value: MigrationTree, _ root: Schema, depthLimit: Int
-    ) throws(PersistenceError) -> JSON {
+    ) throws(PersistenceError) -> JSONValue {
         var export = JSONExport(depthLimit: depthLimit)
         let exported = export.value(value)
         if export.isTooDeep { throw .tooDeep(limit: depthLimit) }
         let name = export.name(of: root)
-        var schemas: [String: JSON.Node] = [:]
+        var schemas: [String: JSONValue.Node] = [:]
         for (fingerprint, schema) in export.schemas {
             schemas[Schema.name(of: fingerprint)] = .string(Data(schema.encoded).base64EncodedString())
         }
-        return JSON(.object(["$schema": name, "schemas": .object(schemas), "value": exported]))
+        return JSONValue(.object(["$schema": name, "schemas": .object(schemas), "value": exported]))
     }
 }
 
@@ -212,7 +212,7 @@ private struct JSONImport {
     /// Reads a whole document.
     ///
     /// - Parameter asked: The schema of the requested type, for a document that names no schema.
-    mutating func document(_ json: JSON, _ asked: Schema) throws(PersistenceError) -> MigrationTree {
+    mutating func document(_ json: JSONValue, _ asked: Schema) throws(PersistenceError) -> MigrationTree {
         for (name, encoded) in json["schemas"]?.object ?? [:] {
             guard let text = encoded.string, let bytes = Data(base64Encoded: text) else {
                 throw .malformed("the schema \(name) is not Base64")
@@ -230,7 +230,7 @@ private struct JSONImport {
         }
     }
 
-    private func schema(_ name: JSON) throws(PersistenceError) -> Schema {
+    private func schema(_ name: JSONValue) throws(PersistenceError) -> Schema {
         guard let text = name.string, let fingerprint = UInt64(text, radix: 16) else {
             throw .malformed("the fingerprint of a schema is invalid")
         }
@@ -241,7 +241,7 @@ private struct JSONImport {
     }
 
     private mutating func value(
-        _ json: JSON, type: ValueType, schema: Schema
+        _ json: JSONValue, type: ValueType, schema: Schema
     ) throws(PersistenceError) -> MigrationTree {
         switch type {
         case .optional(let type):
@@ -266,8 +266,8 @@ private struct JSONImport {
     }
 
     private mutating func values<Element>(
-        _ elements: [JSON],
-        _ body: (JSON, inout JSONImport) throws(PersistenceError) -> Element
+        _ elements: [JSONValue],
+        _ body: (JSONValue, inout JSONImport) throws(PersistenceError) -> Element
     ) throws(PersistenceError) -> [Element] {
         var values: [Element] = []
         for (index, element) in elements.enumerated() {
@@ -280,7 +280,7 @@ private struct JSONImport {
         return values
     }
 
-    private static func mismatch(_ type: ValueType, _ json: JSON) -> PersistenceError {
+    private static func mismatch(_ type: ValueType, _ json: JSONValue) -> PersistenceError {
         let found = switch json.root {
         case .null: "null"
         case .bool: "a Boolean"
@@ -293,7 +293,7 @@ private struct JSONImport {
     }
 
     private mutating func dictionary(
-        _ json: JSON, keyType: ValueType, valueType: ValueType, schema: Schema
+        _ json: JSONValue, keyType: ValueType, valueType: ValueType, schema: Schema
     ) throws(PersistenceError) -> MigrationTree {
         if let members = json.object, keyType == .string || members.isEmpty {
             var entries: [MigrationTree.Entry] = []
@@ -319,7 +319,7 @@ private struct JSONImport {
     // MARK: Records
 
     private mutating func inlineRecord(
-        _ json: JSON, name: String, schema: Schema
+        _ json: JSONValue, name: String, schema: Schema
     ) throws(PersistenceError) -> MigrationData {
         guard let record = schema.records[name] else { throw .unregisteredType(name) }
         try enter()
@@ -339,7 +339,7 @@ private struct JSONImport {
     }
 
     private mutating func object(
-        _ json: JSON, name: String, outer: Schema
+        _ json: JSONValue, name: String, outer: Schema
     ) throws(PersistenceError) -> MigrationData {
         guard json.object != nil else { throw Self.mismatch(.object(name), json) }
         if let reference = json["$ref"] {
@@ -358,7 +358,7 @@ private struct JSONImport {
         return data
     }
 
-    private func objectSchema(_ json: JSON, _ name: String) throws(PersistenceError) -> Schema {
+    private func objectSchema(_ json: JSONValue, _ name: String) throws(PersistenceError) -> Schema {
         if let fingerprint = json["$schema"] { return try schema(fingerprint) }
         let name = json["$type"]?.string ?? name
         guard let schema = registry.currentSchema(named: name) else { throw .unregisteredType(name) }
@@ -372,7 +372,7 @@ private struct JSONImport {
 
     /// Reads the properties of a class and its superclasses, in the order of storage.
     private mutating func fill(
-        _ data: MigrationData, json: JSON, chain: [RecordSchema], schema: Schema
+        _ data: MigrationData, json: JSONValue, chain: [RecordSchema], schema: Schema
     ) throws(PersistenceError) {
         let properties = chain.flatMap(\.early) + chain.reversed().flatMap(\.late)
         for property in properties {
@@ -397,7 +397,7 @@ private struct JSONImport {
 
     /// Reads a member into a property. A missing member gets the default value later.
     private mutating func add(
-        _ name: String, type: ValueType, json: JSON, data: MigrationData, schema: Schema
+        _ name: String, type: ValueType, json: JSONValue, data: MigrationData, schema: Schema
     ) throws(PersistenceError) {
         guard let member = json[JSONExport.escaped(name)] else { return }
         do throws(PersistenceError) {
@@ -411,7 +411,7 @@ private struct JSONImport {
 /// Conversion of scalar values from JSON.
 private enum JSONLeaf {
     /// Returns the value, or nil if the JSON is not a value of the type.
-    static func value(_ json: JSON, _ type: ValueType) -> MigrationTree? {
+    static func value(_ json: JSONValue, _ type: ValueType) -> MigrationTree? {
         switch type {
         case .bool: json.bool.map { .bool($0) }
         case .int8, .int16, .int32, .int64: json.number?.int64.map { .int($0) }
@@ -429,7 +429,7 @@ private enum JSONLeaf {
         }
     }
 
-    private static func number(_ json: JSON) -> Double? {
+    private static func number(_ json: JSONValue) -> Double? {
         if let number = json.double { return number }
         return switch json.string {
         case "nan": .nan
@@ -440,23 +440,23 @@ private enum JSONLeaf {
         }
     }
 
-    private static func double(_ json: JSON) -> Double? {
+    private static func double(_ json: JSONValue) -> Double? {
         nan(json, UInt64.self).map { Double(bitPattern: $0) } ?? number(json)
     }
 
     /// Returns the bits of a NaN; nil if the JSON has none.
-    private static func nan<Bits: FixedWidthInteger>(_ json: JSON, _: Bits.Type) -> Bits? {
+    private static func nan<Bits: FixedWidthInteger>(_ json: JSONValue, _: Bits.Type) -> Bits? {
         guard let text = json.string, text.hasPrefix(JSONExport.nanMark) else { return nil }
         return Bits(text.dropFirst(JSONExport.nanMark.count), radix: 16)
     }
 
-    private static func url(_ json: JSON) -> URL? {
+    private static func url(_ json: JSONValue) -> URL? {
         if let text = json.string { return URL(string: text) }
         guard let text = json["relative"]?.string, let base = json["base"]?.string else { return nil }
         return URL(string: text, relativeTo: URL(string: base))
     }
 
-    private static func decimal(_ json: JSON) -> Decimal? {
+    private static func decimal(_ json: JSONValue) -> Decimal? {
         guard let text = json.string ?? json.number?.text else { return nil }
         return text == "nan" ? .nan : Decimal(string: text, locale: Locale(identifier: "en_US_POSIX"))
     }

@@ -6,7 +6,7 @@ public import Foundation
 public import VitrineCache
 public import VitrineCore
 
-/// Fetches a URL for a `Cache`, under the rules of HTTP caching.
+/// Fetches a URL for a `ValueCache`, under the rules of HTTP caching.
 ///
 /// ```swift
 /// let image = try await cache.value(from: NetworkFetcher(url: url), format: "small")

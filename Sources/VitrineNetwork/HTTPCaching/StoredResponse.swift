@@ -2,7 +2,7 @@ import VitrineCore
 
 /// The head of a stored response with the data for caching decisions. The body is stored separately.
 ///
-/// A `Cache` keeps it as the validator of an entry, in the form of ``bytes()``.
+/// A `ValueCache` keeps it as the validator of an entry, in the form of ``bytes()``.
 @_spi(HTTPCacheEngine) public struct StoredResponse: Sendable, Hashable {
     /// The status code.
     public internal(set) var status: Int

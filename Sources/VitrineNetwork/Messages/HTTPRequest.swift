@@ -50,7 +50,7 @@ public struct HTTPRequest: Sendable {
     /// default is 4 GiB.
     public var maximumBodySize = ByteCount.gibibytes(4)
     /// The priority among requests that wait for a connection to the same host.
-    public var priority = Priority.normal
+    public var priority = RequestPriority.normal
     /// Whether the server may compress the body; the transport then decodes it. The default is true.
     public var acceptsCompression = true
     /// Whether to prefer HTTP/1.1, which transfers large bodies faster than HTTP/2. The default is false.

@@ -33,7 +33,7 @@ public final class ImageAlternatives<Value: CacheableValue>: Sendable {
     ///     runs within a call of ``show(_:)`` on the main actor.
     public init(
         _ resources: ObservedCache<Value>, format: FormatName = .original, secondaryDepth: CacheLevel = .disk,
-        priority: Priority = .normal, onChange: @escaping @MainActor @Sendable () -> Void = {}
+        priority: RequestPriority = .normal, onChange: @escaping @MainActor @Sendable () -> Void = {}
     ) {
         self.secondaryDepth = secondaryDepth
         loads = ProgressiveLoads(resources, format: format, secondaryDepth: secondaryDepth, priority: priority) {
@@ -97,7 +97,7 @@ extension ObservedCache {
     ///   - secondaryDepth: The furthest cache level for URLs after the first.
     ///   - priority: The priority of the loads.
     public func values(
-        at urls: [URL], format: FormatName = .original, secondaryDepth: CacheLevel = .disk, priority: Priority = .normal
+        at urls: [URL], format: FormatName = .original, secondaryDepth: CacheLevel = .disk, priority: RequestPriority = .normal
     ) -> some AsyncSequence<ProgressiveValue<Value>, CacheError> & Sendable {
         ProgressiveValues(
             resources: self, urls: urls, format: format, secondaryDepth: secondaryDepth, priority: priority)
@@ -113,7 +113,7 @@ private struct ProgressiveValues<Value: CacheableValue>: AsyncSequence, Sendable
     let urls: [URL]
     let format: FormatName
     let secondaryDepth: CacheLevel
-    let priority: Priority
+    let priority: RequestPriority
 
     func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
 

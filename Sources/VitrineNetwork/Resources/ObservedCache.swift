@@ -37,7 +37,7 @@ public import VitrineCore
 /// - ``key(for:)``
 public final class ObservedCache<Value: CacheableValue>: Sendable {
     /// The cache that stores the values.
-    package let cache: Cache<Value>
+    package let cache: ValueCache<Value>
     let makeFetcher: @Sendable (_ url: URL, _ progress: TransferProgress) -> any Fetcher<Value>
     let loads: ResourceLoads<Value>
     private let keys = KeyCache()
@@ -48,7 +48,7 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
     ///   - cache: The cache that stores the values.
     ///   - fetcher: Returns a fetcher for a URL, which reports to the progress. The key of a URL must never change.
     public init(
-        _ cache: Cache<Value>,
+        _ cache: ValueCache<Value>,
         fetcher: @escaping @Sendable (_ url: URL, _ progress: TransferProgress) -> any Fetcher<Value>
     ) {
         self.cache = cache
@@ -61,7 +61,7 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
     /// - Parameters:
     ///   - cache: The cache that stores the values.
     ///   - options: The options of the fetchers.
-    public convenience init(_ cache: Cache<Value>, options: FetchOptions = .default) {
+    public convenience init(_ cache: ValueCache<Value>, options: FetchOptions = .default) {
         self.init(cache) { url, progress in NetworkFetcher(url: url, options: options, progress: progress) }
     }
 
@@ -85,7 +85,7 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
     ///   - observer: The observer, which is called on the main actor and held weakly. A request without an observer
     ///     loads the value into memory and cannot be cancelled.
     public func value(
-        at url: URL?, format: FormatName = .original, depth: CacheLevel = .source, priority: Priority = .normal,
+        at url: URL?, format: FormatName = .original, depth: CacheLevel = .source, priority: RequestPriority = .normal,
         observer: (any LoadObserver<Value>)?
     ) -> Value? {
         guard let url, !url.absoluteString.isEmpty else { return nil }
@@ -97,7 +97,7 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
 
     /// Does the same for a listener, which is called on the thread of the load.
     func value(
-        at url: URL, format: FormatName, depth: CacheLevel, priority: Priority,
+        at url: URL, format: FormatName, depth: CacheLevel, priority: RequestPriority,
         listener: any ResourceListener<Value>
     ) -> Value? {
         if let value = cache[key(for: url), format] { return value }
@@ -117,7 +117,7 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
     ///   with a ``NetworkError`` if the load fails, or `CacheError.cancelled(key:)` if the task is cancelled.
     ///   Cancellation ends the transfer if no other request waits.
     public func value(
-        at url: URL, format: FormatName = .original, depth: CacheLevel = .source, priority: Priority = .normal
+        at url: URL, format: FormatName = .original, depth: CacheLevel = .source, priority: RequestPriority = .normal
     ) async throws(CacheError) -> Value {
         let key = key(for: url)
         if let value = cache[key, format] { return value }
@@ -134,7 +134,7 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
 
     private func join(
         _ subscriber: ResourceSubscriber<Value>, url: URL, format: FormatName, depth: CacheLevel,
-        priority: Priority
+        priority: RequestPriority
     ) {
         let progress = TransferProgress()
         // A local resource is read in place and has no copy on disk.
@@ -206,7 +206,7 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
     package func transfer(of url: URL) -> TransferProgress.Step? { loads.transfer(key(for: url)) }
 
     /// The priority of a URL's load; nil if it is not being loaded.
-    package func loadPriority(of url: URL, format: FormatName = .original) -> Priority? {
+    package func loadPriority(of url: URL, format: FormatName = .original) -> RequestPriority? {
         loads.priority(key(for: url), format)
     }
 }
@@ -215,7 +215,7 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
 ///
 /// ```swift
 /// @MainActor final class LakeView: LoadObserver {
-///     func resourceDidLoad(_ image: Image, from url: URL) { show(image) }
+///     func resourceDidLoad(_ image: PixelImage, from url: URL) { show(image) }
 /// }
 /// ```
 ///

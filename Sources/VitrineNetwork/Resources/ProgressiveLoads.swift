@@ -17,7 +17,7 @@ final class ProgressiveLoads<Value: CacheableValue>: ResourceListener {
 
     private let resources: ObservedCache<Value>
     private let format: FormatName
-    private let priority: Priority
+    private let priority: RequestPriority
     private let onChange: @Sendable () -> Void
     private let storage: Locked<Storage>
 
@@ -30,7 +30,7 @@ final class ProgressiveLoads<Value: CacheableValue>: ResourceListener {
     ///   - priority: The priority of the loads.
     ///   - onChange: Called after the shown value has changed, and after the last load.
     init(
-        _ resources: ObservedCache<Value>, format: FormatName, secondaryDepth: CacheLevel, priority: Priority,
+        _ resources: ObservedCache<Value>, format: FormatName, secondaryDepth: CacheLevel, priority: RequestPriority,
         onChange: @escaping @Sendable () -> Void
     ) {
         self.resources = resources

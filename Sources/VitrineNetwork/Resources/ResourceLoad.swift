@@ -14,7 +14,7 @@ struct ResourceLoad<Value: CacheableValue> {
         let subscriber: ResourceSubscriber<Value>
         let format: FormatName
         var depth: CacheLevel
-        var priority: Priority
+        var priority: RequestPriority
     }
 
     /// The stage of a format's value.
@@ -54,7 +54,7 @@ struct ResourceLoad<Value: CacheableValue> {
     var isOver: Bool { storing == nil && runs.isEmpty }
 
     /// Returns the highest priority of a format's subscribers.
-    func priority(of format: FormatName) -> Priority {
+    func priority(of format: FormatName) -> RequestPriority {
         members.lazy.filter { $0.format == format }.map(\.priority).max() ?? .low
     }
 

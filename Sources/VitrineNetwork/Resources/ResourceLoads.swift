@@ -28,7 +28,7 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
 
     /// A run to start outside of the lock.
     fileprivate enum Start: Sendable {
-        case run(FormatName, Load.Stage, number: Int, Priority)
+        case run(FormatName, Load.Stage, number: Int, RequestPriority)
         case storing(number: Int)
     }
 
@@ -42,10 +42,10 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
         var forgotten: [WatchedFetcher<Value>] = []
     }
 
-    let cache: Cache<Value>
+    let cache: ValueCache<Value>
     let state = Locked(State())
 
-    init(_ cache: Cache<Value>) { self.cache = cache }
+    init(_ cache: ValueCache<Value>) { self.cache = cache }
 
     // MARK: Joining
 
@@ -60,7 +60,7 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
     ///   - fetcher: The fetcher of a new load.
     ///   - progress: The progress of that fetcher.
     func join(
-        _ subscriber: Subscriber, url: URL, format: FormatName, depth: CacheLevel, priority: Priority,
+        _ subscriber: Subscriber, url: URL, format: FormatName, depth: CacheLevel, priority: RequestPriority,
         fetcher: any Fetcher<Value>, progress: TransferProgress
     ) {
         let key = fetcher.key
@@ -153,7 +153,7 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
     /// Sets the priority of a run to the highest of its subscribers.
     private func followPriority(_ key: CacheKey, _ format: FormatName) {
         while true {
-            let wanted: (FetchTask<Value>, Priority)? = state.withLock { state in
+            let wanted: (FetchTask<Value>, RequestPriority)? = state.withLock { state in
                 guard let load = state.loads[key], let fetch = load.runs[format]?.fetch else { return nil }
                 return (fetch, load.priority(of: format))
             }
@@ -175,7 +175,7 @@ final class ResourceLoads<Value: CacheableValue>: Sendable {
     func transfer(_ key: CacheKey) -> TransferProgress.Step? { state.withLock { $0.loads[key]?.progress }?.current }
 
     /// Returns the priority of a format's load; nil if it is not being loaded.
-    func priority(_ key: CacheKey, _ format: FormatName) -> Priority? {
+    func priority(_ key: CacheKey, _ format: FormatName) -> RequestPriority? {
         state.withLock { $0.loads[key]?.runs[format]?.fetch }?.priority
     }
 }

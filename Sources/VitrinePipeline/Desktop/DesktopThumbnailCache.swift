@@ -72,7 +72,7 @@ package struct DesktopThumbnailCache: Sendable, Hashable {
     ///   - size: The box it is fitted into. A thumbnail of a file that is smaller than the box has the file's own size.
     /// - Returns: nil when there is none, when it is of another version of the file, when it cannot be read, and for
     ///   boxes above 1024 pixels.
-    package func thumbnail(of path: String, size: PixelSize) -> Image? {
+    package func thumbnail(of path: String, size: PixelSize) -> PixelImage? {
         guard !size.isEmpty, let least = DesktopThumbnailSize(covering: size.longestSide),
             let original = original(path)
         else { return nil }
@@ -94,13 +94,13 @@ package struct DesktopThumbnailCache: Sendable, Hashable {
         return original
     }
 
-    private func image(of original: DesktopOriginal, _ box: PixelSize, from size: DesktopThumbnailSize) -> Image? {
+    private func image(of original: DesktopOriginal, _ box: PixelSize, from size: DesktopThumbnailSize) -> PixelImage? {
         for candidate in candidates(original, size) {
             guard let entry = entry(at: candidate.path, of: original, isShared: candidate.isShared),
                 entry.isLargeEnough(for: box),
                 let image = try? ImageDecoder().decode(
                     .bytes(entry.bytes, name: candidate.path),
-                    at: ImageResizer(size: box, mode: .aspectFit, allowsUpscaling: false))
+                    at: ImageResizer(size: box, mode: .fit, allowsUpscaling: false))
             else { continue }
             return image
         }
@@ -137,11 +137,11 @@ package struct DesktopThumbnailCache: Sendable, Hashable {
     /// - Throws: ``ImagePipelineError/underlying(source:error:)`` when it cannot be written.
     @discardableResult
     package func store(
-        _ image: Image, of original: DesktopOriginal, size: DesktopThumbnailSize, details: Details = Details()
+        _ image: PixelImage, of original: DesktopOriginal, size: DesktopThumbnailSize, details: Details = Details()
     ) throws(ImagePipelineError) -> Bool {
-        let fitted: Image
+        let fitted: PixelImage
         do throws(ImageError) {
-            fitted = try ImageResizer(size: PixelSize(size.side), mode: .aspectFit, allowsUpscaling: false)
+            fitted = try ImageResizer(size: PixelSize(size.side), mode: .fit, allowsUpscaling: false)
                 .resize(image)
         } catch {
             throw ImagePipelineError(error, source: original.path)
@@ -154,7 +154,7 @@ package struct DesktopThumbnailCache: Sendable, Hashable {
     /// - Returns: Whether it was recorded; see ``store(_:of:size:details:)``.
     @discardableResult
     package func storeFailure(of original: DesktopOriginal) throws(ImagePipelineError) -> Bool {
-        try write(Image(size: PixelSize(1), color: .clear), of: original, to: FilePath.join("fail", program), Details())
+        try write(PixelImage(size: PixelSize(1), color: .clear), of: original, to: FilePath.join("fail", program), Details())
     }
 
     /// Whether this program has failed on this version of the file before.
@@ -169,7 +169,7 @@ package struct DesktopThumbnailCache: Sendable, Hashable {
     }
 
     private func write(
-        _ image: Image, of original: DesktopOriginal, to name: String, _ details: Details
+        _ image: PixelImage, of original: DesktopOriginal, to name: String, _ details: Details
     ) throws(ImagePipelineError) -> Bool {
         // The version the picture was made from may be gone by now.
         guard self.original(original.path) == original else { return false }

@@ -30,16 +30,16 @@ public final class DesktopThumbnails: ExternalThumbnailCache {
     }
 
     /// The desktop's thumbnail, in the size of `request`.
-    package func thumbnail(of source: any ImageSource, for request: RenderRequest) -> Image? {
-        guard request.mode == .aspectFit, let path = (source as? any WholeFileSource)?.wholeFile else { return nil }
+    package func thumbnail(of source: any ImageSource, for request: RenderRequest) -> PixelImage? {
+        guard request.mode == .fit, let path = (source as? any WholeFileSource)?.wholeFile else { return nil }
         if writes { remember(path) }
         guard let image = cache.thumbnail(of: path, size: request.size) else { return nil }
         return try? request.resizer.resize(image)
     }
 
     /// Gives the desktop the largest of its sizes that `image` has the pixels for.
-    package func store(_ image: Image, of source: any ImageSource, for request: RenderRequest) {
-        guard writes, request.mode == .aspectFit, let file = source as? any WholeFileSource,
+    package func store(_ image: PixelImage, of source: any ImageSource, for request: RenderRequest) {
+        guard writes, request.mode == .fit, let file = source as? any WholeFileSource,
             let path = file.wholeFile, let original = pending.withLock({ $0.removeValue(forKey: path) }) ?? nil
         else { return }
         let details = file.details

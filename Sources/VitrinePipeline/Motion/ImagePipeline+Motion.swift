@@ -7,7 +7,7 @@ import VitrineCache
 import VitrineCore
 public import VitrineImaging
 
-/// Animations and animated previews.
+/// Animations and clips.
 extension ImagePipeline {
     /// Opens the animation of a request, with frames of the request's size and processors.
     ///
@@ -70,23 +70,23 @@ extension ImagePipeline {
         return animation
     }
 
-    /// Returns a short animated preview of an animation or a video, as a file.
+    /// Returns a clip, a short animation that shows an animation or a video, as a file.
     ///
     /// Equal requests share their work. The file is kept in a cache of its own, under the limits of the pipeline's
     /// configuration.
     ///
     /// - Throws: ``ImagePipelineError``; ``ImagePipelineError/unsupported(source:reason:)`` for a still image, and
     ///   `CancellationError` when the calling task is cancelled.
-    public func preview(for request: PreviewRequest) async throws -> [UInt8] {
+    public func clip(for request: ClipRequest) async throws -> [UInt8] {
         try Task.checkCancellation()
         let identity = try await identity(of: request.source)
         let name = identity.sourceName
         if let error = request.invalidity { throw ImagePipelineError.underlying(source: name, error: error) }
-        if let error = ImageRequest(request.source, size: request.size).invalidity(identity) { throw error }
-        let fetcher = PreviewFetcher(pipeline: self, request: request, key: request.key(for: identity), name: name)
+        if let error = ImageRequest(request.source, resizing: request.resizing).invalidity(identity) { throw error }
+        let fetcher = ClipFetcher(pipeline: self, request: request, key: request.key(for: identity), name: name)
         let levels = request.cacheLevels.intersection(configuration.options)
         do throws(CacheError) {
-            return Array(try await previews.value(from: fetcher, levels: levels, priority: request.priority))
+            return Array(try await clips.value(from: fetcher, levels: levels, priority: request.priority))
         } catch {
             if error.isCancellation { throw CancellationError() }
             guard case .source(_, let underlying) = error else { throw error }
@@ -95,11 +95,11 @@ extension ImagePipeline {
     }
 
     /// The key of a preview's file, for a source whose identity is known. For tests.
-    package func key(of request: PreviewRequest, identity: CacheKey) -> CacheKey { request.key(for: identity) }
+    package func key(of request: ClipRequest, identity: CacheKey) -> CacheKey { request.key(for: identity) }
 
     /// Makes the file of a preview in a slot for calls of sources.
     fileprivate func makePreview(
-        _ request: PreviewRequest, of source: any ImageSource, name: String, priority: PrioritySource
+        _ request: ClipRequest, of source: any ImageSource, name: String, priority: PrioritySource
     ) async throws -> [UInt8] {
         guard let moving = source as? any MovingSource else {
             throw ImagePipelineError.unsupported(source: name, reason: "it neither moves nor is a video")
@@ -128,7 +128,7 @@ extension ImagePipeline {
     }
 
     private static func encodedClip(
-        of source: any MovingSource, _ request: PreviewRequest, _ render: RenderRequest, name: String
+        of source: any MovingSource, _ request: ClipRequest, _ render: RenderRequest, name: String
     ) throws -> [UInt8] {
         let encoder = AnimationEncoderBox(request.format)
         let hasClip = try source.clip(request.clip, request: render) { image, seconds throws(ImageError) in
@@ -148,7 +148,7 @@ private final class AnimationEncoderBox {
 
     init(_ format: OutputFormat) { self.format = format }
 
-    func add(_ image: Image, seconds: Double) throws(ImageError) {
+    func add(_ image: PixelImage, seconds: Double) throws(ImageError) {
         if encoder == nil { encoder = try AnimationEncoder(as: format, isOpaque: image.alpha == .opaque) }
         try encoder?.add(image, seconds: seconds)
     }
@@ -159,10 +159,10 @@ private final class AnimationEncoderBox {
     }
 }
 
-/// Makes previews for their cache.
-private struct PreviewFetcher: Fetcher {
+/// Makes clips for their cache.
+private struct ClipFetcher: Fetcher {
     let pipeline: ImagePipeline
-    let request: PreviewRequest
+    let request: ClipRequest
     let key: CacheKey
     let name: String
 

@@ -20,7 +20,7 @@ package protocol MovingSource: ImageSource {
     ///   - request: The size of the frames.
     /// - Returns: Whether there is a clip: not of a still image.
     func clip(
-        _ clip: ClipSpec, request: RenderRequest, take: (Image, Double) throws(ImageError) -> Void
+        _ clip: ClipSpec, request: RenderRequest, take: (PixelImage, Double) throws(ImageError) -> Void
     ) throws -> Bool
 }
 
@@ -66,7 +66,7 @@ extension ImageFileSource: MovingSource {
     }
 
     package func clip(
-        _ clip: ClipSpec, request: RenderRequest, take: (Image, Double) throws(ImageError) -> Void
+        _ clip: ClipSpec, request: RenderRequest, take: (PixelImage, Double) throws(ImageError) -> Void
     ) throws -> Bool {
         // Each frame is needed once.
         if let animation = try opened(request, [], budget: FrameBudget(capacity: 0)) {
@@ -82,7 +82,7 @@ extension AnimatedImage {
     /// Calls `take` with the frames that a clip shows, and their seconds. A clip that is not spread shows the beginning
     /// of the animation; one that is spread shows all of it, faster, if it is longer than the clip.
     fileprivate func clip(
-        _ clip: ClipSpec, cancellation: CancellationToken, _ take: (Image, Double) throws(ImageError) -> Void
+        _ clip: ClipSpec, cancellation: CancellationToken, _ take: (PixelImage, Double) throws(ImageError) -> Void
     ) throws(ImageError) {
         for (frame, seconds) in timing.samples(clip) {
             try take(try decodeImage(at: frame, cancellation: cancellation), seconds)
@@ -119,7 +119,7 @@ extension VideoFrameSource: MovingSource {
     package func animation(_ request: RenderRequest, processors: [ImageProcessor]) -> AnimatedImage? { nil }
 
     package func clip(
-        _ clip: ClipSpec, request: RenderRequest, take: (Image, Double) throws(ImageError) -> Void
+        _ clip: ClipSpec, request: RenderRequest, take: (PixelImage, Double) throws(ImageError) -> Void
     ) throws -> Bool {
         let frames = try self.clip(clip, request)
         for index in 0..<frames.frameCount {

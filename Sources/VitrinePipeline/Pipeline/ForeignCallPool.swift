@@ -14,7 +14,7 @@ import VitrineCore
 /// are written off, and there is a bound on these: beyond it no call is made until one comes back.
 final class ForeignCallPool: Sendable {
     private let idleLimit: Int
-    private let idle = Locked<[Priority: [BlockingExecutor]]>([:])
+    private let idle = Locked<[RequestPriority: [BlockingExecutor]]>([:])
     private let calls: ForeignCalls
     private let limits: Deadlines
     /// For calls that bound their own processor time.
@@ -50,7 +50,7 @@ final class ForeignCallPool: Sendable {
     ///   - onTimeout: Called if it takes too long, on any thread. The call counts as stuck then.
     /// - Returns: false, and nothing is called, if too many never came back.
     func call(
-        _ id: Int, priority: Priority, onMainActor: Bool = false, body: @escaping @Sendable () -> Void,
+        _ id: Int, priority: RequestPriority, onMainActor: Bool = false, body: @escaping @Sendable () -> Void,
         onTimeout: @escaping @Sendable () -> Void
     ) -> Bool {
         guard calls.begin(id, onTimeout) else { return false }
@@ -92,7 +92,7 @@ final class ForeignCallPool: Sendable {
     }
 
     /// Keeps a thread for later, unless there are enough: it ends with its executor then.
-    private func park(_ thread: BlockingExecutor, _ priority: Priority) {
+    private func park(_ thread: BlockingExecutor, _ priority: RequestPriority) {
         idle.withLock { idle in
             guard idle[priority, default: []].count < idleLimit else { return }
             idle[priority, default: []].append(thread)
@@ -267,7 +267,7 @@ final class Deadlines: Sendable {
 /// Gives the calling thread its share of the processor.
 enum ThreadPriority {
     /// Sets the share for the rest of the thread's life. Without privileges a thread cannot raise it again.
-    static func set(_ priority: Priority) {
+    static func set(_ priority: RequestPriority) {
         #if canImport(Darwin)
         let quality: qos_class_t =
             switch priority {
@@ -287,7 +287,7 @@ enum ThreadPriority {
     }
 
     #if !canImport(Darwin)
-    private static func nice(_ priority: Priority) -> Int32 {
+    private static func nice(_ priority: RequestPriority) -> Int32 {
         switch priority {
         case .veryLow: 10
         case .low: 5

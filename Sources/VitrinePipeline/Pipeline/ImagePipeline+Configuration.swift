@@ -5,8 +5,8 @@ public import VitrineImaging
 extension ImagePipeline {
     /// The directories, limits and options of a pipeline.
     public struct Configuration: Sendable {
-        /// Distinguishes the caches of pipelines that share a ``root``: nil for `Thumbnails` and `Placeholders`, else
-        /// `Thumbnails_` and `Placeholders_` with this name. Services of one name share their entries on disk.
+        /// Distinguishes the caches of pipelines that share a ``root``: nil for `Thumbnails`, `SourcePreviews` and `Clips`, else
+        /// `Thumbnails_`, `SourcePreviews_` and `Clips_` with this name. Services of one name share their entries on disk.
         public var name: String?
         /// The directory of the caches. Default: `CacheConfiguration.defaultRoot`.
         public var root: String
@@ -23,8 +23,8 @@ extension ImagePipeline {
         /// Whether the disk level maps its database into memory: faster lookups, but each page they touch counts as memory
         /// of the process. Default: true.
         package var mapsDiskCache = true
-        /// Whether placeholders are cached. Default: false.
-        public var cachesPlaceholders = false
+        /// Whether the previews that sources have are cached. Default: false.
+        public var cachesPreviews = false
         /// How long one call of a source may take. Then its requests end with ``ImagePipelineError/timedOut(source:)``
         /// and the call is cancelled. Default: 30 seconds.
         ///
@@ -70,8 +70,8 @@ extension ImagePipeline {
 /// Thumbnails that programs share, as those of the desktop. Both methods may block.
 package protocol ExternalThumbnailCache: Sendable {
     /// Returns the thumbnail of a source, if there is one that is valid and large enough for `request`.
-    func thumbnail(of source: any ImageSource, for request: RenderRequest) -> Image?
+    func thumbnail(of source: any ImageSource, for request: RenderRequest) -> PixelImage?
 
     /// Stores an image that the pipeline has made.
-    func store(_ image: Image, of source: any ImageSource, for request: RenderRequest)
+    func store(_ image: PixelImage, of source: any ImageSource, for request: RenderRequest)
 }

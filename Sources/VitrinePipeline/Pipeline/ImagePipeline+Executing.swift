@@ -17,7 +17,7 @@ extension ImagePipeline {
     /// - Throws: ``ImagePipelineError``; with `RequiresMainActorError` for a source that needs the main actor,
     ///   anywhere else.
     @discardableResult
-    public func execute(_ task: ImageTask) throws(ImagePipelineError) -> Image {
+    public func execute(_ task: ImageTask) throws(ImagePipelineError) -> PixelImage {
         guard task.begin(in: self, byGroup: false) else { return try task.blocking.value() }
         do throws(ImagePipelineError) {
             try checkPlace(task.request.source)
@@ -42,10 +42,10 @@ extension ImagePipeline {
 
     private func execute(_ task: ImageTask, _ identity: CacheKey) {
         let (spec, source) = (task.request.spec, task.request.source)
-        if task.beginPlaceholder() {
+        if task.beginSourcePreview() {
             let render = spec.render(limits: configuration.limits, cancellation: CancellationToken())
-            let key = spec.key(for: identity).appending("placeholder")
-            task.settlePlaceholder((try? placeholder(key, source: source, render: render)) ?? nil)
+            let key = spec.key(for: identity).appending("sourcePreview")
+            task.settleSourcePreview((try? sourcePreview(key, source: source, render: render)) ?? nil)
         }
         let (job, work) = change { scheduler, effects in
             let id = scheduler.join(

@@ -94,7 +94,7 @@ extension ImagePipeline {
     }
 
     /// An image on disk. One that is damaged was removed, and is made again.
-    private func fromDisk(_ key: CacheKey, _ options: CacheLevels) async -> Image? {
+    private func fromDisk(_ key: CacheKey, _ options: CacheLevels) async -> PixelImage? {
         var levels: CacheLevels = .readDisk
         if options.contains(.writeMemory) { levels.insert(.writeMemory) }
         return try? await cache.value(forKey: key, depth: .disk, levels: levels)
@@ -103,7 +103,7 @@ extension ImagePipeline {
     // MARK: Siblings
 
     /// An image made from a larger one of the same source.
-    private func fromDerived(_ plan: Plan) async -> (image: Image, lifetime: ResultLifetime)? {
+    private func fromDerived(_ plan: Plan) async -> (image: PixelImage, lifetime: ResultLifetime)? {
         let (known, possible) = derivedSizes.candidates(for: plan.spec, of: plan.identity)
         if let found = derivedInMemory(
             plan.spec, identity: plan.identity, known: known, source: plan.source, options: plan.options)
@@ -126,7 +126,7 @@ extension ImagePipeline {
     func derivedInMemory(
         _ spec: ResultSpec, identity: CacheKey, known: [ResultSpec], source: any ImageSource,
         options: CacheLevels
-    ) -> (image: Image, lifetime: ResultLifetime)? {
+    ) -> (image: PixelImage, lifetime: ResultLifetime)? {
         guard options.contains(.readMemory) else { return nil }
         for other in known {
             let key = other.key(for: identity)
@@ -140,7 +140,7 @@ extension ImagePipeline {
     // MARK: Storing
 
     /// Keeps an image where its requests, the pipeline and the source say, for as long as its original is fresh.
-    func store(_ image: Image, plan: Plan, lifetime: ResultLifetime) async {
+    func store(_ image: PixelImage, plan: Plan, lifetime: ResultLifetime) async {
         let now = cache.configuration.clock.now
         guard !lifetime.isOver(at: now) else { return }
         derivedSizes.add(plan.spec, of: plan.identity)
@@ -168,13 +168,13 @@ extension ImagePipeline {
     /// - Returns: nil also if the identity of the source has to be looked up first and the caller is on the main actor
     ///   or in a task, where nothing may block; see ``ImageSource/knownIdentity``. The bindings of VitrineViews show
     ///   the image of a file as it was at the last look, until a new look has confirmed or replaced it.
-    public func cachedImage(for request: ImageRequest) -> Image? {
+    public func cachedImage(for request: ImageRequest) -> PixelImage? {
         let known = request.source.knownIdentity ?? (CallingThread.mayBlock ? try? request.source.identity() : nil)
         return known.flatMap { memoryHit(request, request.spec.key(for: $0)) }
     }
 
     /// Returns the image of a request with a view's identity if it is in memory.
-    package func cachedImage(for request: ImageRequest, _ identity: ImageRequest.ViewIdentity?) -> Image? {
+    package func cachedImage(for request: ImageRequest, _ identity: ImageRequest.ViewIdentity?) -> PixelImage? {
         guard case .image(let key) = identity else { return cachedImage(for: request) }
         return memoryHit(request, key)
     }
@@ -182,7 +182,7 @@ extension ImagePipeline {
     /// Returns the image of a request that memory has for its file as it was at the last look. Never blocks.
     ///
     /// The file may have changed since: show the image, and start the request, which verifies it.
-    package func rememberedImage(for request: ImageRequest) -> Image? {
+    package func rememberedImage(for request: ImageRequest) -> PixelImage? {
         guard let source = request.source as? any FileBackedSource, let identity = try? source.identity(.remembered)
         else { return nil }
         return memoryHit(request, request.spec.key(for: identity))
@@ -208,21 +208,21 @@ extension ImagePipeline {
         return await isOnDisk(key)
     }
 
-    /// Removes all images, placeholders, previews and original bytes of URLs from the given levels. Running work still stores its
+    /// Removes all images, previews, clips and original bytes of URLs from the given levels. Running work still stores its
     /// results.
     ///
     /// - Throws: The first error of the disk; the other caches are cleared.
     public func removeAll(levels: CacheLevels = .all) async throws(CacheError) {
         derivedSizes.removeAll()
         var failure: CacheError?
-        for cache in [cache, placeholders] {
+        for cache in [cache, sourcePreviews] {
             do throws(CacheError) {
                 try await cache.removeAll(levels: levels)
             } catch {
                 failure = failure ?? error
             }
         }
-        for cache in [originals, previews] {
+        for cache in [originals, clips] {
             do throws(CacheError) {
                 try await cache.removeAll(levels: levels)
             } catch {

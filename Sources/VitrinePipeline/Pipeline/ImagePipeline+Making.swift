@@ -94,7 +94,7 @@ extension ImagePipeline {
     /// The results of a call.
     struct Results: Sendable {
         let work: Work
-        let results: [Result<Image, ImagePipelineError>]
+        let results: [Result<PixelImage, ImagePipelineError>]
     }
 
     /// Serves the parts that can be derived from images that came to memory while the work waited.
@@ -134,7 +134,7 @@ extension ImagePipeline {
     }
 
     /// Applies the processors of a request to the image of the source.
-    private func processed(_ image: Image, part: Work.Part, work: Work) -> Result<Image, ImagePipelineError> {
+    private func processed(_ image: PixelImage, part: Work.Part, work: Work) -> Result<PixelImage, ImagePipelineError> {
         guard !part.spec.processors.isEmpty else { return .success(image) }
         do throws(ImageError) {
             return .success(try image.processed(by: part.spec.processors))
@@ -143,7 +143,7 @@ extension ImagePipeline {
         }
     }
 
-    private func images(_ count: Int, of work: Work, _ body: () throws -> [Image]) -> Result<[Image], ImagePipelineError> {
+    private func images(_ count: Int, of work: Work, _ body: () throws -> [PixelImage]) -> Result<[PixelImage], ImagePipelineError> {
         let name = work.identity.sourceName
         do {
             let images = try body()

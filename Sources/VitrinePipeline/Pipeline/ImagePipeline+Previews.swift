@@ -52,7 +52,7 @@ extension ImagePipeline {
         }
     }
 
-    private func preview(_ arrival: inout ImageArrival, _ previews: RequestScheduler.Previews) async throws -> Image? {
+    private func preview(_ arrival: inout ImageArrival, _ previews: RequestScheduler.Previews) async throws -> PixelImage? {
         let next = try await previewing.run(following: previews.priority) { try await arrival.next() }
         guard let image = next?.image else { return nil }
         let processors = previews.spec.processors

@@ -74,14 +74,14 @@ extension ImagePipeline {
         if let image = memoryHit(task.request, key) { return task.finish(.success(image), from: .memory) }
         if let error = task.request.invalidity(identity) { return task.finish(.failure(error)) }
         task.becomeToldLater()
-        makeWantedPlaceholder(of: task, identity)
+        makeWantedSourcePreview(of: task, identity)
         join(task, source: task.request.source, identity: identity, spec: spec, key: key)
         // It may have been cancelled before it had joined.
         if task.state.isFinal { leave(task) }
     }
 
     /// The image in memory under the key of a request, if the request and the pipeline may use that.
-    func memoryHit(_ request: ImageRequest, _ key: CacheKey) -> Image? {
+    func memoryHit(_ request: ImageRequest, _ key: CacheKey) -> PixelImage? {
         guard configuration.usesMemoryCache, request.cacheLevels.contains(.readMemory) else { return nil }
         return cache[key]
     }
@@ -106,18 +106,18 @@ extension ImagePipeline {
     /// A task's priority was set.
     func priorityDidChange(_ task: ImageTask) {
         let priority = task.priority
-        let (slot, placeholder) = state.withLock { state in
+        let (slot, sourcePreview) = state.withLock { state in
             let id = ObjectIdentifier(task)
             let slot = state.identifications[id]?.slot
-            return (slot?.priority.store(priority) == true ? slot : nil, state.placeholders[id])
+            return (slot?.priority.store(priority) == true ? slot : nil, state.sourcePreviews[id])
         }
         slot?.priority.publish()
-        placeholder?.setPriority(priority)
+        sourcePreview?.setPriority(priority)
         change { scheduler, effects in scheduler.refresh(task, &effects) }
     }
 
     /// A task has ended.
-    func taskDidEnd(_ task: ImageTask, _ result: Result<Image, ImagePipelineError>, from origin: Origin?) {
+    func taskDidEnd(_ task: ImageTask, _ result: Result<PixelImage, ImagePipelineError>, from origin: Origin?) {
         state.withLock { state in
             switch result {
             case .success: if let origin { state.statistics.count(origin) }
@@ -130,14 +130,14 @@ extension ImagePipeline {
     /// Removes a subscriber from all that it waits for.
     func leave(_ subscriber: any JobSubscriber) {
         let id = ObjectIdentifier(subscriber)
-        let (identification, placeholder) = state.withLock {
-            ($0.identifications.removeValue(forKey: id), $0.placeholders.removeValue(forKey: id))
+        let (identification, sourcePreview) = state.withLock {
+            ($0.identifications.removeValue(forKey: id), $0.sourcePreviews.removeValue(forKey: id))
         }
         if let (id, slot) = identification {
             slot.cancel()
             callPool.abandon(id) { slot.finish() }
         }
-        placeholder?.leave()
+        sourcePreview?.leave()
         change { scheduler, effects in scheduler.leave(subscriber, &effects) }
     }
 
@@ -157,42 +157,42 @@ extension ImagePipeline {
     }
 }
 
-/// Placeholders of sources.
+/// Previews of sources.
 extension ImagePipeline {
-    /// A placeholder was asked for after the request had been enqueued.
-    func makeWantedPlaceholder(of task: ImageTask) {
-        if let identity = task.request.source.knownIdentity { return makeWantedPlaceholder(of: task, identity) }
+    /// A preview was asked for after the request had been enqueued.
+    func makeWantedSourcePreview(of task: ImageTask) {
+        if let identity = task.request.source.knownIdentity { return makeWantedSourcePreview(of: task, identity) }
         // Where the source is being asked who it is, this follows by itself.
         guard state.withLock({ $0.identifications[ObjectIdentifier(task)] == nil }) else { return }
         Task {
             if let identity = try? await self.identity(of: task.request.source) {
-                self.makeWantedPlaceholder(of: task, identity)
+                self.makeWantedSourcePreview(of: task, identity)
             }
         }
     }
 
-    /// Makes the placeholder if one is wanted and not on its way. Equal ones are made once.
-    func makeWantedPlaceholder(of task: ImageTask, _ identity: CacheKey) {
-        guard task.beginPlaceholder() else { return }
+    /// Makes the preview if one is wanted and not on its way. Equal ones are made once.
+    func makeWantedSourcePreview(of task: ImageTask, _ identity: CacheKey) {
+        guard task.beginSourcePreview() else { return }
         let (spec, source) = (task.request.spec, task.request.source)
-        let subscription = placeholderFlights.join(
-            spec.key(for: identity).appending("placeholder"), priority: task.priority
+        let subscription = sourcePreviewFlights.join(
+            spec.key(for: identity).appending("sourcePreview"), priority: task.priority
         ) { flight in
             begin(flight, source: source, spec: spec)
         } deliver: { [self] result in
-            state.withLock { _ = $0.placeholders.removeValue(forKey: ObjectIdentifier(task)) }
-            task.settlePlaceholder((try? result.get()) ?? nil)
+            state.withLock { _ = $0.sourcePreviews.removeValue(forKey: ObjectIdentifier(task)) }
+            task.settleSourcePreview((try? result.get()) ?? nil)
         }
-        guard !task.placeholderIsSettled else { return }
-        state.withLock { $0.placeholders[ObjectIdentifier(task)] = subscription }
+        guard !task.sourcePreviewIsSettled else { return }
+        state.withLock { $0.sourcePreviews[ObjectIdentifier(task)] = subscription }
         // Either may have come before the subscription could be found.
-        guard task.state.isFinal || task.placeholderIsSettled else { return }
-        state.withLock { _ = $0.placeholders.removeValue(forKey: ObjectIdentifier(task)) }
+        guard task.state.isFinal || task.sourcePreviewIsSettled else { return }
+        state.withLock { _ = $0.sourcePreviews.removeValue(forKey: ObjectIdentifier(task)) }
         subscription.leave()
     }
 
     private func begin(
-        _ flight: Flight<CacheKey, Image?>, source: any ImageSource, spec: ResultSpec
+        _ flight: Flight<CacheKey, PixelImage?>, source: any ImageSource, spec: ResultSpec
     ) {
         let id = state.withLock { $0.scheduler.newID() }
         let slot = QueueSlot(flight.priority)
@@ -203,32 +203,32 @@ extension ImagePipeline {
         let render = spec.render(limits: configuration.limits, cancellation: flight.cancellation)
         call(id, slot, on: placing, onMainActor: source.requiresMainActor) { [self] in
             guard !flight.cancellation.isCancelled else { return }
-            flight.finish(Result { try placeholder(flight.key, source: source, render: render) })
+            flight.finish(Result { try sourcePreview(flight.key, source: source, render: render) })
         } onFailure: { error in
             flight.finish(.failure(error("\(type(of: source))")))
         }
     }
 
-    /// The placeholder from its cache, or from the source. May block, but for the main actor, where the disk is left
+    /// The preview from its cache, or from the source. May block, but for the main actor, where the disk is left
     /// out.
-    func placeholder(_ key: CacheKey, source: any ImageSource, render: RenderRequest) throws -> Image? {
-        guard configuration.cachesPlaceholders else { return try source.placeholder(render) }
-        if let image = placeholders[key] { return image }
+    func sourcePreview(_ key: CacheKey, source: any ImageSource, render: RenderRequest) throws -> PixelImage? {
+        guard configuration.cachesPreviews else { return try source.preview(render) }
+        if let image = sourcePreviews[key] { return image }
         let onMainActor = source.requiresMainActor
         if !onMainActor, configuration.usesDiskCache {
-            let found = Promise<Image?>()
+            let found = Promise<PixelImage?>()
             Task {
-                found.fulfill(try? await placeholders.value(forKey: key))
+                found.fulfill(try? await sourcePreviews.value(forKey: key))
             }
             if let image = found.wait() { return image }
         }
-        guard let image = try source.placeholder(render) else { return nil }
+        guard let image = try source.preview(render) else { return nil }
         if onMainActor || !configuration.usesDiskCache {
-            placeholders[key] = image
+            sourcePreviews[key] = image
         } else {
             let stored = Promise<Void>()
             Task {
-                _ = try? await placeholders.set(image, forKey: key)
+                _ = try? await sourcePreviews.set(image, forKey: key)
                 stored.fulfill(())
             }
             stored.wait()
@@ -238,6 +238,6 @@ extension ImagePipeline {
 }
 
 extension ImageTask {
-    /// Whether the placeholder has been told, or is known not to come.
-    var placeholderIsSettled: Bool { progress.withLock { $0.placeholder.isSettled } }
+    /// Whether the preview has been told, or is known not to come.
+    var sourcePreviewIsSettled: Bool { progress.withLock { $0.sourcePreview.isSettled } }
 }

@@ -12,7 +12,7 @@ public import VitrineImaging
 ///
 /// ```swift
 /// let image = try await ImagePipeline.shared.image(for: url)
-/// let small = try await ImagePipeline.shared.image(for: ImageRequest(.file("lake.jpg"), size: .fit(256)))
+/// let small = try await ImagePipeline.shared.image(for: ImageRequest(.file("lake.jpg"), resizing: .fit(256)))
 /// ```
 ///
 /// - **Identical requests are coalesced.** Requests of one source, size and mode share the work. Requests of one source
@@ -35,9 +35,9 @@ public import VitrineImaging
 /// - ``start(_:size:)``
 /// - ``start(_:)-(ImageTaskSequence)``
 /// - ``cachedImage(for:)``
-/// ### Animations and previews
+/// ### Animations and clips
 /// - ``animation(for:)``
-/// - ``preview(for:)``
+/// - ``clip(for:)``
 /// ### On the calling thread
 /// - ``execute(_:)``
 /// - ``executeIfOnDisk(_:)``
@@ -52,13 +52,13 @@ public final class ImagePipeline: Sendable {
     /// The configuration.
     public let configuration: Configuration
     /// The cache of images, for direct access.
-    public let cache: Cache<Image>
-    /// The cache of placeholders, used with ``Configuration/cachesPlaceholders``.
-    package let placeholders: Cache<Image>
+    public let cache: ValueCache<PixelImage>
+    /// The cache of the previews that sources have, used with ``Configuration/cachesPreviews``.
+    package let sourcePreviews: ValueCache<PixelImage>
     /// The original bytes of URLs, kept on disk under the rules of HTTP.
-    public let originals: Cache<Data>
-    /// The cache of animated previews.
-    package let previews: Cache<Data>
+    public let originals: ValueCache<Data>
+    /// The cache of clips.
+    package let clips: ValueCache<Data>
     /// Sources that are known not to be animations.
     let stillSources = StillSources()
 
@@ -66,7 +66,7 @@ public final class ImagePipeline: Sendable {
         var scheduler = RequestScheduler()
         /// Requests that wait for the identity of their source.
         var identifications: [ObjectIdentifier: (id: Int, slot: QueueSlot)] = [:]
-        var placeholders: [ObjectIdentifier: FlightSubscription<CacheKey, Image?>] = [:]
+        var sourcePreviews: [ObjectIdentifier: FlightSubscription<CacheKey, PixelImage?>] = [:]
         var statistics = PipelineStatistics()
     }
 
@@ -106,11 +106,11 @@ public final class ImagePipeline: Sendable {
     let lookups: WorkQueue
     /// Calls of sources for identities.
     let identifying: WorkQueue
-    /// Calls of sources for placeholders.
+    /// Calls of sources for their previews.
     let placing: WorkQueue
     /// Decodes of previews while a URL is transferred. Few at a time: images go first.
     let previewing = WorkQueue(limit: 2)
-    let placeholderFlights = SingleFlight<CacheKey, Image?>()
+    let sourcePreviewFlights = SingleFlight<CacheKey, PixelImage?>()
     let log = Log.logger("pipeline")
 
     /// Creates a pipeline. Its caches are opened when they are first used.
@@ -118,10 +118,10 @@ public final class ImagePipeline: Sendable {
         var configuration = configuration
         configuration.concurrency = max(1, configuration.concurrency)
         self.configuration = configuration
-        cache = configuration.cache("Thumbnails", of: Image.self)
-        placeholders = configuration.cache("Placeholders", of: Image.self)
+        cache = configuration.cache("Thumbnails", of: PixelImage.self)
+        sourcePreviews = configuration.cache("SourcePreviews", of: PixelImage.self)
         originals = configuration.cache("Originals", of: Data.self)
-        previews = configuration.cache("Previews", of: Data.self)
+        clips = configuration.cache("Clips", of: Data.self)
         callPool = ForeignCallPool(
             idleLimit: configuration.concurrency, stuckLimit: configuration.maximumAbandonedThreads,
             timeLimit: configuration.timeLimit, longTimeLimit: configuration.timeLimit * Deadline.wallFactor,
@@ -152,10 +152,10 @@ public final class ImagePipeline: Sendable {
     ///
     /// - Parameters:
     ///   - url: A picture, or a document or video for its first page or poster.
-    ///   - size: The size of the result. Default: that of the image.
+    ///   - resizing: The rule for the size of the result. Default: the size of the image.
     /// - Returns: The task, as of ``start(_:)-(ImageRequest)``.
     @discardableResult
-    public func start(_ url: URL, size: ImageResizer = .none) -> ImageTask { start(ImageRequest(url, size: size)) }
+    public func start(_ url: URL, resizing: ImageResizer = .none) -> ImageTask { start(ImageRequest(url, resizing: resizing)) }
 
     /// Starts a task that was made before. Tasks that were started before, have ended, or belong to a group are ignored
     /// with a warning.
@@ -176,7 +176,7 @@ public final class ImagePipeline: Sendable {
     ///
     /// - Throws: ``ImagePipelineError``; `CancellationError` when the calling task is cancelled, which cancels the
     ///   request.
-    public func image(for request: ImageRequest) async throws -> Image {
+    public func image(for request: ImageRequest) async throws -> PixelImage {
         try Task.checkCancellation()
         let task = start(request)
         return try await withTaskCancellationHandler {
@@ -190,10 +190,10 @@ public final class ImagePipeline: Sendable {
     ///
     /// - Parameters:
     ///   - url: A picture, or a document or video for its first page or poster.
-    ///   - size: The size of the result. Default: that of the image.
+    ///   - resizing: The rule for the size of the result. Default: the size of the image.
     /// - Throws: As ``image(for:)``.
-    public func image(for url: URL, size: ImageResizer = .none) async throws -> Image {
-        try await image(for: ImageRequest(url, size: size))
+    public func image(for url: URL, resizing: ImageResizer = .none) async throws -> PixelImage {
+        try await image(for: ImageRequest(url, resizing: resizing))
     }
 
     /// The number of calls of sources at once; at least 1. A lower number leaves processor time for other work, such as
@@ -216,7 +216,7 @@ public final class ImagePipeline: Sendable {
     // MARK: For tests
 
     /// The effective priority of the work for an image; nil without work.
-    package func workPriority(ofKey key: CacheKey) -> Priority? {
+    package func workPriority(ofKey key: CacheKey) -> RequestPriority? {
         state.withLock { state in state.scheduler.jobs.values.first { $0.key == key }?.slot.priority.value }
     }
 
@@ -231,7 +231,7 @@ public final class ImagePipeline: Sendable {
 
     /// Whether nothing waits or runs, and no state of earlier work is left.
     package var isIdle: Bool {
-        state.withLock { $0.scheduler.isEmpty && $0.identifications.isEmpty && $0.placeholders.isEmpty }
+        state.withLock { $0.scheduler.isEmpty && $0.identifications.isEmpty && $0.sourcePreviews.isEmpty }
             && [making, lookups, identifying, placing, previewing].allSatisfy { $0.counts == .init(queued: 0, running: 0) }
     }
 
@@ -251,7 +251,7 @@ public final class ImagePipeline: Sendable {
 
 extension ImagePipeline.Configuration {
     /// Creates a cache of the pipeline.
-    fileprivate func cache<Value: CacheableValue>(_ kind: String, of type: Value.Type) -> Cache<Value> {
+    fileprivate func cache<Value: CacheableValue>(_ kind: String, of type: Value.Type) -> ValueCache<Value> {
         var cache = CacheConfiguration(root: root)
         cache.memoryCapacity = memoryCapacity
         cache.diskCapacity = diskCapacity
@@ -262,7 +262,7 @@ extension ImagePipeline.Configuration {
         cache.levels = []
         if usesMemoryCache { cache.levels.formUnion(.memory) }
         if usesDiskCache { cache.levels.formUnion(.disk) }
-        return Cache(name: name.map { "\(kind)_\($0)" } ?? kind, configuration: cache)
+        return ValueCache(name: name.map { "\(kind)_\($0)" } ?? kind, configuration: cache)
     }
 
     /// The levels that the pipeline uses.

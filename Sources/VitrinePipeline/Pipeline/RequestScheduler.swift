@@ -59,8 +59,8 @@ struct RequestScheduler {
         var isProgressive: Bool { subscribers.contains { $0.isProgressive } }
         var wantsPreviews: Bool { subscribers.contains { $0.wantsPreviews } }
         /// The highest of the subscribers'.
-        var priority: Priority { subscribers.map(\.priority).max() ?? .veryLow }
-        var executionPriority: Priority { subscribers.map(\.executionPriority).max() ?? .veryLow }
+        var priority: RequestPriority { subscribers.map(\.priority).max() ?? .veryLow }
+        var executionPriority: RequestPriority { subscribers.map(\.executionPriority).max() ?? .veryLow }
     }
 
     struct Batch {
@@ -254,7 +254,7 @@ struct RequestScheduler {
     ///
     /// - Returns: The preview and its subscribers; nil if the job has ended.
     mutating func setPreview(
-        _ image: Image, of previews: Previews
+        _ image: PixelImage, of previews: Previews
     ) -> (preview: JobPreview, subscribers: [any JobSubscriber])? {
         guard let job = jobs[previews.job], job.previews === previews.cancellation else { return nil }
         let preview = JobPreview(image: image, number: (job.preview?.number ?? 0) + 1)
@@ -286,7 +286,7 @@ struct RequestScheduler {
     }
 
     /// How much of the processor a batch may claim: the most that one of its requests says.
-    func executionPriority(ofBatch id: Int) -> Priority {
+    func executionPriority(ofBatch id: Int) -> RequestPriority {
         batches[id]?.jobs.compactMap { jobs[$0]?.executionPriority }.max() ?? .veryLow
     }
 
@@ -387,21 +387,21 @@ struct Work: Sendable {
 /// The result of a job.
 struct Made: Sendable {
     /// nil for an image on disk that no subscriber needs in memory.
-    let image: Image?
+    let image: PixelImage?
     let origin: Origin
 }
 
 /// An image of the bytes received so far.
 struct JobPreview: Sendable {
-    let image: Image
+    let image: PixelImage
     /// Counts the previews of a job from 1.
     let number: Int
 }
 
 /// A subscriber of a job: a task, or a prefetch.
 protocol JobSubscriber: AnyObject, Sendable {
-    var priority: Priority { get }
-    var executionPriority: Priority { get }
+    var priority: RequestPriority { get }
+    var executionPriority: RequestPriority { get }
     var cacheLevels: CacheLevels { get }
     /// Whether the picture itself is wanted, not only that it is on disk.
     var wantsImage: Bool { get }

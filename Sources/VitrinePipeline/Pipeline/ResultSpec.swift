@@ -29,8 +29,8 @@ struct ResultSpec: Hashable, Sendable {
     func mayServe(_ other: ResultSpec) -> Bool {
         guard processors.isEmpty else { return false }
         switch mode {
-        case .fill, .crop: return false
-        case .aspectFit, .aspectFill, .limit, .none: break
+        case .stretch, .crop: return false
+        case .fit, .fill, .limit, .none: break
         }
         guard other.mode != .none, self != other else { return false }
         let growsNever = mode == .limit || mode == .none || !allowsUpscaling
@@ -44,7 +44,7 @@ struct ResultSpec: Hashable, Sendable {
 
     /// The image of this rule, made from a larger one that ``mayServe(_:)``; nil unless that has twice the pixels
     /// in both directions, below which reducing it once more would be seen.
-    func reduced(_ larger: Image) throws(ImageError) -> Image? {
+    func reduced(_ larger: PixelImage) throws(ImageError) -> PixelImage? {
         let resizer = ImageResizer(size: size, mode: mode, allowsUpscaling: allowsUpscaling)
         let target = try resizer.targetSize(for: larger.size)
         guard larger.width >= 2 * target.width, larger.height >= 2 * target.height else { return nil }

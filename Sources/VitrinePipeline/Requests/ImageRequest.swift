@@ -10,28 +10,30 @@ public import VitrineImaging
 /// A request for an image: its source, its size and its processors.
 ///
 /// ```swift
-/// let image = try await ImagePipeline.shared.image(for: ImageRequest(url, size: .fit(200)))
-/// let cover = ImageRequest(.pdf("manual.pdf", page: 1), size: .fit(256), scale: 2)
-/// let avatar = ImageRequest(url, size: .crop(width: 96, height: 96), processors: [.circle()])
+/// let image = try await ImagePipeline.shared.image(for: ImageRequest(url, resizing: .fit(200)))
+/// let cover = ImageRequest(.pdf("manual.pdf", page: 1), resizing: .fit(256), scale: 2)
+/// let avatar = ImageRequest(url, resizing: .crop(width: 96, height: 96), processors: [.circle()])
 /// ```
 ///
 /// Requests of the same source, size and processors share their work and their result.
 public struct ImageRequest: Sendable {
     /// The source of the image.
     public internal(set) var source: any ImageSource
-    /// The size of the result. Pixels are `ImageResizer.size` times `ImageResizer.scale`, rounded up. Default:
-    /// `none`, the size of the source.
-    public var size: ImageResizer
+    /// The rule for the size of the result. Default: `none`, the size of the source.
+    public var resizing: ImageResizer
+    /// Pixels for each unit of the size in ``resizing``, as of a display of high density. The product is rounded up,
+    /// unless it is within a millionth of a whole number. Default: 1.
+    public var scale: Double
     /// The processors, which run in order after the image was resized. Results are cached with them.
     public var processors: [ImageProcessor]
     /// How urgent it is among all that waits. Default: normal.
-    public var priority: Priority
+    public var priority: RequestPriority
     /// How much of the processor the work may claim against everything else on the machine. Of several requests for one
     /// image the highest counts. Default: low, so that nothing the user touches is slowed down.
     ///
     /// On Linux it is a nice value: 10 for `veryLow`, 5 for `low`, 0 for `normal`, and -5 above, where the system lets
     /// the program. On Apple platforms it is a quality of service.
-    public var executionPriority = Priority.low
+    public var executionPriority = RequestPriority.low
     /// The levels of the pipeline's cache that it may use. Default: all.
     ///
     /// With `.writeOnly` a remote source is asked again, although a stored image or its original bytes are fresh, and
@@ -48,18 +50,19 @@ public struct ImageRequest: Sendable {
     ///
     /// - Parameters:
     ///   - source: The source of the image.
-    ///   - size: The size of the result, in points.
-    ///   - scale: Pixels for each point, as of a display of high density. Default: 1.
+    ///   - resizing: The rule for the size of the result.
+    ///   - scale: Pixels for each unit of the size, as of a display of high density. Default: 1, so that sizes are
+    ///     pixels.
     ///   - processors: The processors, which run after the image was resized.
     ///   - priority: How urgent it is.
     ///   - isProgressive: See ``isProgressive``.
     public init(
-        _ source: any ImageSource, size: ImageResizer = .none, scale: Double = 1, processors: [ImageProcessor] = [],
-        priority: Priority = .normal, isProgressive: Bool = false
+        _ source: any ImageSource, resizing: ImageResizer = .none, scale: Double = 1, processors: [ImageProcessor] = [],
+        priority: RequestPriority = .normal, isProgressive: Bool = false
     ) {
         self.source = (source as? BuiltInSource)?.base ?? source
-        self.size = size
-        self.size.scale *= scale
+        self.resizing = resizing
+        self.scale = scale
         self.processors = processors
         self.priority = priority
         self.isProgressive = isProgressive
@@ -67,34 +70,35 @@ public struct ImageRequest: Sendable {
 
     /// A request for the image at a URL. See ``ImageSource/url(_:page:at:id:options:progress:)``.
     public init(
-        _ url: URL, size: ImageResizer = .none, scale: Double = 1, processors: [ImageProcessor] = [],
-        priority: Priority = .normal, isProgressive: Bool = false
+        _ url: URL, resizing: ImageResizer = .none, scale: Double = 1, processors: [ImageProcessor] = [],
+        priority: RequestPriority = .normal, isProgressive: Bool = false
     ) {
         self.init(
-            URLImageSource(url), size: size, scale: scale, processors: processors, priority: priority,
+            URLImageSource(url), resizing: resizing, scale: scale, processors: processors, priority: priority,
             isProgressive: isProgressive)
     }
 
     /// The size in pixels; a side of -1 if it is not valid.
     package var pixelSize: PixelSize {
         func pixels(_ points: Int) -> Int {
-            let product = PixelSize.pixels(Double(points), scale: size.scale)
+            let product = PixelSize.pixels(Double(points), scale: scale)
             return product.isFinite ? Int(max(-1, min(product, 1e9))) : -1
         }
-        return PixelSize(width: pixels(size.size.width), height: pixels(size.size.height))
+        return PixelSize(width: pixels(resizing.size.width), height: pixels(resizing.size.height))
     }
 
     var spec: ResultSpec {
-        ResultSpec(size: pixelSize, mode: size.mode, allowsUpscaling: size.allowsUpscaling, processors: processors)
+        ResultSpec(
+            size: pixelSize, mode: resizing.mode, allowsUpscaling: resizing.allowsUpscaling, processors: processors)
     }
 
     /// The error of a request that no source can fulfil.
     func invalidity(_ identity: CacheKey) -> ImagePipelineError? {
         let pixels = pixelSize
-        switch size.mode {
+        switch resizing.mode {
         case .none: return nil
         case .limit where pixels.width >= 0 && pixels.height >= 0: return nil
-        case .limit, .fill, .aspectFit, .aspectFill, .crop: break
+        case .limit, .stretch, .fit, .fill, .crop: break
         }
         guard pixels.isEmpty else { return nil }
         return .underlying(

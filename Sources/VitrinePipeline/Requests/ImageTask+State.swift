@@ -10,8 +10,8 @@ struct TaskProgress {
         let body: @Sendable (Argument) -> Void
     }
 
-    /// How far the placeholder is.
-    enum Placeholder {
+    /// How far the preview is.
+    enum SourcePreview {
         /// It was not requested.
         case unwanted
         /// Somebody will want it as soon as the request is enqueued, or waits for it now.
@@ -19,7 +19,7 @@ struct TaskProgress {
         /// It is being made.
         case coming
         /// It was made, there is none, or it came to nothing.
-        case settled(Image?)
+        case settled(PixelImage?)
 
         var isSettled: Bool {
             if case .settled = self { return true }
@@ -30,8 +30,8 @@ struct TaskProgress {
     /// A receiver of previews of the bytes received so far.
     struct PreviewReceiver {
         enum Destination {
-            case handler(Handler<Image>)
-            case stream(AsyncStream<Image>.Continuation)
+            case handler(Handler<PixelImage>)
+            case stream(AsyncStream<PixelImage>.Continuation)
         }
 
         let destination: Destination
@@ -40,27 +40,27 @@ struct TaskProgress {
     }
 
     var state = ImageTask.State.new
-    var priority = Priority.normal
-    var executionPriority = Priority.low
+    var priority = RequestPriority.normal
+    var executionPriority = RequestPriority.low
 
-    var imageHandlers: [Handler<Result<Image, ImagePipelineError>>] = []
-    var placeholderHandlers: [Handler<Image>] = []
-    var placeholder = Placeholder.unwanted
+    var imageHandlers: [Handler<Result<PixelImage, ImagePipelineError>>] = []
+    var sourcePreviewHandlers: [Handler<PixelImage>] = []
+    var sourcePreview = SourcePreview.unwanted
     var previewReceivers: [PreviewReceiver] = []
     /// The latest preview of the bytes received so far.
     var preview: JobPreview?
     /// Whether a thread delivers previews. It delivers those that arrive meanwhile, and then the result that waits.
     var isDeliveringPreviews = false
     /// The result, from the moment it is told.
-    var result: Result<Image, ImagePipelineError>?
-    /// A result that waits for the placeholder to be told first.
-    var withheld: (result: Result<Image, ImagePipelineError>, origin: Origin?)?
+    var result: Result<PixelImage, ImagePipelineError>?
+    /// A result that waits for the preview to be told first.
+    var withheld: (result: Result<PixelImage, ImagePipelineError>, origin: Origin?)?
     /// Called when the task has ended.
     var endObservers: [@Sendable () -> Void] = []
     /// Called with the result.
-    var waiters: [@Sendable (Result<Image, ImagePipelineError>) -> Void] = []
-    /// Called with the placeholder, nil for none.
-    var placeholderWaiters: [@Sendable (Image?) -> Void] = []
+    var waiters: [@Sendable (Result<PixelImage, ImagePipelineError>) -> Void] = []
+    /// Called with the preview, nil for none.
+    var sourcePreviewWaiters: [@Sendable (PixelImage?) -> Void] = []
     /// Set by ``ImageTask/cancel()``: closures on their way to another thread are not called any more.
     var isSilenced = false
 
@@ -76,17 +76,17 @@ struct TaskProgress {
     /// Ends it.
     ///
     /// - Returns: The state before, with the observers to notify.
-    mutating func end(_ result: Result<Image, ImagePipelineError>, as state: ImageTask.State) -> TaskProgress {
+    mutating func end(_ result: Result<PixelImage, ImagePipelineError>, as state: ImageTask.State) -> TaskProgress {
         let before = self
         self.state = state
         self.result = result
         withheld = nil
         imageHandlers = []
-        placeholderHandlers = []
+        sourcePreviewHandlers = []
         previewReceivers = []
         preview = nil
         waiters = []
-        placeholderWaiters = []
+        sourcePreviewWaiters = []
         endObservers = []
         pipeline = nil
         return before
@@ -125,19 +125,19 @@ extension ImageTask {
     // MARK: The end
 
     /// Ends the task with the image or the error.
-    func finish(_ result: Result<Image, ImagePipelineError>, from origin: Origin? = nil) {
+    func finish(_ result: Result<PixelImage, ImagePipelineError>, from origin: Origin? = nil) {
         switch result {
         case .success: end(result, as: .finished, from: origin)
         case .failure(let error): end(result, as: error.isCancellation ? .cancelled : .failed)
         }
     }
 
-    /// Ends the task, once. The result waits for a placeholder that is being made.
-    func end(_ result: Result<Image, ImagePipelineError>, as state: State, from origin: Origin? = nil) {
+    /// Ends the task, once. The result waits for a preview that is being made.
+    func end(_ result: Result<PixelImage, ImagePipelineError>, as state: State, from origin: Origin? = nil) {
         let ended: TaskProgress? = progress.withLock { progress in
             guard !progress.state.isFinal else { return nil }
             var mustWait = progress.isDeliveringPreviews
-            if case .coming = progress.placeholder { mustWait = true }
+            if case .coming = progress.sourcePreview { mustWait = true }
             if state != .cancelled, mustWait {
                 progress.withheld = (result, origin)
                 return nil
@@ -154,7 +154,7 @@ extension ImageTask {
         for receiver in ended.previewReceivers { if case .stream(let stream) = receiver.destination { stream.finish() } }
         if state != .cancelled { for handler in ended.imageHandlers { call(handler, result) } }
         for waiter in ended.waiters { waiter(result) }
-        for waiter in ended.placeholderWaiters { waiter(nil) }
+        for waiter in ended.sourcePreviewWaiters { waiter(nil) }
         for observer in ended.endObservers { observer() }
     }
 
@@ -169,43 +169,43 @@ extension ImageTask {
         }
     }
 
-    // MARK: The placeholder
+    // MARK: The preview
 
-    /// Asks for a placeholder, now or when the request is enqueued.
-    func wantPlaceholder() {
+    /// Asks for a preview, now or when the request is enqueued.
+    func wantSourcePreview() {
         let pipeline: ImagePipeline? = progress.withLock { progress in
-            guard case .unwanted = progress.placeholder, !progress.state.isFinal else { return nil }
-            progress.placeholder = .wanted
+            guard case .unwanted = progress.sourcePreview, !progress.state.isFinal else { return nil }
+            progress.sourcePreview = .wanted
             return progress.pipeline
         }
-        pipeline?.makeWantedPlaceholder(of: self)
+        pipeline?.makeWantedSourcePreview(of: self)
     }
 
-    /// Whether a placeholder is requested and not being made yet. The caller then makes it.
-    func beginPlaceholder() -> Bool {
+    /// Whether a preview is requested and not being made yet. The caller then makes it.
+    func beginSourcePreview() -> Bool {
         progress.withLock { progress in
-            guard case .wanted = progress.placeholder, !progress.state.isFinal else { return false }
-            progress.placeholder = .coming
+            guard case .wanted = progress.sourcePreview, !progress.state.isFinal else { return false }
+            progress.sourcePreview = .coming
             return true
         }
     }
 
-    /// Tells the placeholder, nil for none, and then the result that waited for it.
-    func settlePlaceholder(_ image: Image?) {
+    /// Tells the preview, nil for none, and then the result that waited for it.
+    func settleSourcePreview(_ image: PixelImage?) {
         while true {
             let before: TaskProgress? = progress.withLock { progress in
-                guard !progress.state.isFinal, !progress.placeholder.isSettled else { return nil }
+                guard !progress.state.isFinal, !progress.sourcePreview.isSettled else { return nil }
                 let before = progress
                 // Settled only when everybody has been told: till then the result waits.
-                if before.placeholderHandlers.isEmpty, before.placeholderWaiters.isEmpty {
-                    progress.placeholder = .settled(image)
+                if before.sourcePreviewHandlers.isEmpty, before.sourcePreviewWaiters.isEmpty {
+                    progress.sourcePreview = .settled(image)
                 }
-                progress.placeholderHandlers = []
-                progress.placeholderWaiters = []
+                progress.sourcePreviewHandlers = []
+                progress.sourcePreviewWaiters = []
                 return before
             }
             guard let before else { return }
-            let (handlers, waiters) = (before.placeholderHandlers, before.placeholderWaiters)
+            let (handlers, waiters) = (before.sourcePreviewHandlers, before.sourcePreviewWaiters)
             if handlers.isEmpty, waiters.isEmpty {
                 if let (result, origin) = before.withheld { finish(result, from: origin) }
                 return
@@ -271,7 +271,7 @@ extension TaskProgress {
 
     /// The receivers that have not received the latest preview; without any, delivery ends.
     fileprivate mutating func takePreview() -> (
-        JobPreview?, [PreviewReceiver], (result: Result<Image, ImagePipelineError>, origin: Origin?)?
+        JobPreview?, [PreviewReceiver], (result: Result<PixelImage, ImagePipelineError>, origin: Origin?)?
     ) {
         guard !state.isFinal, let preview, previewReceivers.contains(where: { $0.received < preview.number }) else {
             isDeliveringPreviews = false

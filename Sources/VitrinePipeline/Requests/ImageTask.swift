@@ -5,7 +5,7 @@ public import VitrineImaging
 /// A running ``ImageRequest``: its result, its previews, its priority and its end.
 ///
 /// ```swift
-/// let task = ImagePipeline.shared.start(ImageRequest(.video("video.mp4", at: .poster), size: .fit(320)))
+/// let task = ImagePipeline.shared.start(ImageRequest(.video("video.mp4", at: .poster), resizing: .fit(320)))
 /// for await preview in task.previews { view.image = preview }
 /// view.image = try await task.value
 /// task.priority = .high
@@ -64,7 +64,7 @@ public final class ImageTask: Sendable {
     // MARK: Urgency
 
     /// How urgent the task is among all that waits. May be changed at any time.
-    public var priority: Priority {
+    public var priority: RequestPriority {
         get { progress.withLock { $0.priority } }
         set {
             progress.withLock { $0.priority = newValue }
@@ -73,7 +73,7 @@ public final class ImageTask: Sendable {
     }
 
     /// The share of the processor the work may claim. Counts from the moment the work starts.
-    package var executionPriority: Priority {
+    package var executionPriority: RequestPriority {
         get { progress.withLock { $0.executionPriority } }
         set {
             progress.withLock { $0.executionPriority = newValue }
@@ -110,7 +110,7 @@ extension ImageTask {
     /// - Returns: The task.
     @discardableResult
     public func onImage(
-        _ handler: @escaping @MainActor @Sendable (Result<Image, ImagePipelineError>) -> Void
+        _ handler: @escaping @MainActor @Sendable (Result<PixelImage, ImagePipelineError>) -> Void
     ) -> Self {
         onImage(on: .main) { result in MainActor.assumeIsolated { handler(result) } }
     }
@@ -120,7 +120,7 @@ extension ImageTask {
     /// - Returns: The task.
     @discardableResult
     public func onImage(
-        on queue: CallbackQueue, _ handler: @escaping @Sendable (Result<Image, ImagePipelineError>) -> Void
+        on queue: CallbackQueue, _ handler: @escaping @Sendable (Result<PixelImage, ImagePipelineError>) -> Void
     ) -> Self {
         let handler = TaskProgress.Handler(queue: queue, body: handler)
         let result = progress.withLock { progress in
@@ -139,7 +139,7 @@ extension ImageTask {
     ///
     /// - Returns: The task.
     @discardableResult
-    public func onPreview(_ handler: @escaping @MainActor @Sendable (Image) -> Void) -> Self {
+    public func onPreview(_ handler: @escaping @MainActor @Sendable (PixelImage) -> Void) -> Self {
         onPreview(on: .main) { image in MainActor.assumeIsolated { handler(image) } }
     }
 
@@ -147,17 +147,17 @@ extension ImageTask {
     ///
     /// - Returns: The task.
     @discardableResult
-    public func onPreview(on queue: CallbackQueue, _ handler: @escaping @Sendable (Image) -> Void) -> Self {
+    public func onPreview(on queue: CallbackQueue, _ handler: @escaping @Sendable (PixelImage) -> Void) -> Self {
         let handler = TaskProgress.Handler(queue: queue, body: handler)
-        let known: Image? = progress.withLock { progress in
-            switch progress.placeholder {
+        let known: PixelImage? = progress.withLock { progress in
+            switch progress.sourcePreview {
             case .settled(let image): return progress.state == .cancelled ? nil : image
             case .unwanted, .wanted, .coming:
-                if !progress.state.isFinal { progress.placeholderHandlers.append(handler) }
+                if !progress.state.isFinal { progress.sourcePreviewHandlers.append(handler) }
                 return nil
             }
         }
-        if let known { call(handler, known) } else { wantPlaceholder() }
+        if let known { call(handler, known) } else { wantSourcePreview() }
         if request.isProgressive { addPreviewReceiver(.handler(handler)) }
         return self
     }
@@ -166,9 +166,9 @@ extension ImageTask {
     ///
     /// - Throws: ``ImagePipelineError``; `CancellationError` when the request or the waiting task is cancelled.
     ///   Cancelling the task leaves the request as it is.
-    public var value: Image {
+    public var value: PixelImage {
         get async throws {
-            let pending = Promise<Result<Image, any Error>>()
+            let pending = Promise<Result<PixelImage, any Error>>()
             observeResult { result in
                 pending.fulfill(result.mapError { $0.isCancellation ? CancellationError() as any Error : $0 })
             }
@@ -182,22 +182,22 @@ extension ImageTask {
     /// The sequence ends before the task does. It is empty if the source has no preview or the image was in memory. An
     /// iteration that begins late starts with the latest preview, and a slow one skips previews. Previews are made only
     /// for tasks whose previews are observed. Any number of iterations may run.
-    public var previews: AsyncStream<Image> {
+    public var previews: AsyncStream<PixelImage> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             addPreviewReceiver(.stream(continuation))
-            observePlaceholder { image in
+            observeSourcePreview { image in
                 if let image { continuation.yield(image) }
             }
         }
     }
 
-    /// The placeholder of the source; nil if it has none, or if the image came first.
+    /// The preview of the source; nil if it has none, or if the image came first.
     ///
     /// - Throws: `CancellationError` when the waiting task is cancelled.
-    package var placeholder: Image? {
+    package var sourcePreview: PixelImage? {
         get async throws {
-            let pending = Promise<Image?>()
-            observePlaceholder { pending.fulfill($0) }
+            let pending = Promise<PixelImage?>()
+            observeSourcePreview { pending.fulfill($0) }
             return try await pending.cancellableValue()
         }
     }
@@ -214,18 +214,18 @@ extension ImageTask {
         /// A programming error on the main thread for a source that needs the main actor: both would wait for ever.
         ///
         /// - Throws: ``ImagePipelineError``.
-        public func value() throws(ImagePipelineError) -> Image {
+        public func value() throws(ImagePipelineError) -> PixelImage {
             checkThread()
-            let promise = Promise<Result<Image, ImagePipelineError>>()
+            let promise = Promise<Result<PixelImage, ImagePipelineError>>()
             task.observeResult { promise.fulfill($0) }
             return try promise.wait().get()
         }
 
-        /// Returns the placeholder of the source; nil if it has none, or if the image came first.
-        public func placeholder() -> Image? {
+        /// Returns the preview of the source; nil if it has none, or if the image came first.
+        public func preview() -> PixelImage? {
             checkThread()
-            let promise = Promise<Image?>()
-            task.observePlaceholder { promise.fulfill($0) }
+            let promise = Promise<PixelImage?>()
+            task.observeSourcePreview { promise.fulfill($0) }
             return promise.wait()
         }
 
@@ -239,7 +239,7 @@ extension ImageTask {
     // MARK: Observing
 
     /// Calls `body` once with the result, on any thread, after the request's own closures were sent off.
-    func observeResult(_ body: @escaping @Sendable (Result<Image, ImagePipelineError>) -> Void) {
+    func observeResult(_ body: @escaping @Sendable (Result<PixelImage, ImagePipelineError>) -> Void) {
         let result = progress.withLock { progress in
             if progress.result == nil { progress.waiters.append(body) }
             return progress.result
@@ -247,14 +247,14 @@ extension ImageTask {
         if let result { body(result) }
     }
 
-    func observePlaceholder(_ body: @escaping @Sendable (Image?) -> Void) {
-        let known: Image?? = progress.withLock { progress in
-            if case .settled(let image) = progress.placeholder { return .some(image) }
+    func observeSourcePreview(_ body: @escaping @Sendable (PixelImage?) -> Void) {
+        let known: PixelImage?? = progress.withLock { progress in
+            if case .settled(let image) = progress.sourcePreview { return .some(image) }
             if progress.state.isFinal { return .some(nil) }
-            progress.placeholderWaiters.append(body)
+            progress.sourcePreviewWaiters.append(body)
             return nil
         }
-        if let known { body(known) } else { wantPlaceholder() }
+        if let known { body(known) } else { wantSourcePreview() }
     }
 
     /// Calls `body` once when the task has ended, at once if it has ended already.

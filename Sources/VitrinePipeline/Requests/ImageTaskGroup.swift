@@ -27,7 +27,7 @@ package protocol ImageTaskGroup: AnyObject, Sendable {
 ///
 /// ```swift
 /// let sequence = ImageTaskSequence([
-///     ImageTask(ImageRequest(page, size: .fit(150))), ImageTask(ImageRequest(page, size: .fit(1_024))),
+///     ImageTask(ImageRequest(page, resizing: .fit(150))), ImageTask(ImageRequest(page, resizing: .fit(1_024))),
 /// ])
 /// pipeline.start(sequence)
 /// for try await stage in sequence.stages { view.image = stage.image }
@@ -36,7 +36,7 @@ package protocol ImageTaskGroup: AnyObject, Sendable {
 /// Each task starts when the previous one has ended, also with an error. Tasks keep their closures and
 /// priorities. An empty sequence is finished as soon as it is enqueued.
 public final class ImageTaskSequence: ImageTaskGroup {
-    private typealias Stage = (index: Int, image: Image)
+    private typealias Stage = (index: Int, image: PixelImage)
 
     private struct Progress {
         var tasks: [ImageTask] = []
@@ -110,7 +110,7 @@ public final class ImageTaskSequence: ImageTaskGroup {
     /// `index` is the place of the request in the sequence, from 0.
     ///
     /// Ends with the sequence: by an error if its last request has one, by a `CancellationError` if it was cancelled.
-    public var stages: AsyncThrowingStream<(index: Int, image: Image), any Error> {
+    public var stages: AsyncThrowingStream<(index: Int, image: PixelImage), any Error> {
         AsyncThrowingStream { continuation in
             let isFinished = progress.withLock { progress in
                 for stage in progress.stages { continuation.yield(stage) }

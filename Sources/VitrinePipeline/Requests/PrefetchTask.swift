@@ -135,8 +135,8 @@ extension ImagePipeline {
 private final class PrefetchSubscriber: JobSubscriber {
     let made = Promise<Result<Made, any Error>>()
 
-    var priority: Priority { .veryLow }
-    var executionPriority: Priority { .veryLow }
+    var priority: RequestPriority { .veryLow }
+    var executionPriority: RequestPriority { .veryLow }
     var cacheLevels: CacheLevels { .disk }
     var wantsImage: Bool { false }
     var isProgressive: Bool { false }

@@ -12,8 +12,8 @@ public import VitrineNetwork
 /// A leading dot and a function make one:
 ///
 /// ```swift
-/// let photo = ImageRequest(.file("lake.jpg"), size: .fit(256))
-/// let manual = ImageRequest(.url(url, page: 3), size: .fit(256))
+/// let photo = ImageRequest(.file("lake.jpg"), resizing: .fit(256))
+/// let manual = ImageRequest(.url(url, page: 3), resizing: .fit(256))
 /// let frame = BuiltInSource.video("beach.mov", at: .second(12.5)).identified(by: "beach")
 /// ```
 ///
@@ -56,11 +56,11 @@ public struct BuiltInSource: ImageSource {
 
     public var knownIdentity: CacheKey? { base.knownIdentity }
 
-    public func placeholder(_ request: RenderRequest) throws -> Image? { try base.placeholder(request) }
+    public func preview(_ request: RenderRequest) throws -> PixelImage? { try base.preview(request) }
 
-    public func image(_ request: RenderRequest) throws -> Image { try base.image(request) }
+    public func image(_ request: RenderRequest) throws -> PixelImage { try base.image(request) }
 
-    public func images(_ requests: [RenderRequest]) throws -> [Image] { try base.images(requests) }
+    public func images(_ requests: [RenderRequest]) throws -> [PixelImage] { try base.images(requests) }
 }
 
 /// A source whose identity can be set.
@@ -85,14 +85,14 @@ extension IdentifiableSource {
 extension ImageSource where Self == BuiltInSource {
     /// A file: a picture, a page of a PDF document, the poster of a video, or the cover of a recording, by its content.
     ///
-    /// A picture is decoded at the size that is wanted, upright and in sRGB. Its placeholder is the preview that a
+    /// A picture is decoded at the size that is wanted, upright and in sRGB. Its preview is the one that a
     /// camera embedded. The identity is the path, with the home directory as `~`, and the file's size, time of change
     /// and inode.
     ///
     /// - Parameters:
     ///   - path: The file.
     ///   - page: The page of a document, or the frame of an animation, from 1.
-    ///   - fitsLongestSide: Whether `aspectFit` makes the picture's longer side that of the box. The picture may then
+    ///   - fitsLongestSide: Whether `fit` makes the picture's longer side that of the box. The picture may then
     ///     exceed the box in the other direction, and is never enlarged. Default: false, it fits into the box.
     ///   - allowsEmbeddedPreview: Whether the preview that a camera embedded may replace the picture where it is large
     ///     enough: a hundredth of the cost, but soft, and perhaps older than an edit. Default: false.
@@ -124,7 +124,7 @@ extension ImageSource where Self == BuiltInSource {
     /// The bytes of a file that a closure loads, for example from a database.
     ///
     /// ```swift
-    /// let avatar = ImageRequest(.bytes(identity: "avatar 5") { try await database.avatar(of: 5) }, size: .fit(96))
+    /// let avatar = ImageRequest(.bytes(identity: "avatar 5") { try await database.avatar(of: 5) }, resizing: .fit(96))
     /// ```
     ///
     /// - Parameters:
@@ -146,7 +146,7 @@ extension ImageSource where Self == BuiltInSource {
     /// - Parameters:
     ///   - image: The image.
     ///   - identity: Identifies the image. Must change with it.
-    public static func image(_ image: Image, identity: CacheKey) -> BuiltInSource {
+    public static func image(_ image: PixelImage, identity: CacheKey) -> BuiltInSource {
         BuiltInSource(ImageFileSource(image, identifier: identity))
     }
 
@@ -158,7 +158,7 @@ extension ImageSource where Self == BuiltInSource {
     ///   - password: The user's or the owner's password.
     ///   - background: The color under the page; nil for transparent.
     public static func pdf(
-        _ path: String, page: Int = 1, password: String? = nil, background: Color? = .white
+        _ path: String, page: Int = 1, password: String? = nil, background: PixelColor? = .white
     ) -> BuiltInSource {
         PDFDocument(.file(path), password: password).page(page, background: background)
     }

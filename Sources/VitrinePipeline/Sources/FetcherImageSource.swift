@@ -36,7 +36,7 @@ extension ImageSource where Self == BuiltInSource {
     /// The bytes of a file that a fetcher provides, for example from a database with times and validators of its own.
     ///
     /// ```swift
-    /// let avatar = ImageRequest(.fetcher(AvatarFetcher(user: 5)), size: .fit(96))
+    /// let avatar = ImageRequest(.fetcher(AvatarFetcher(user: 5)), resizing: .fit(96))
     /// ```
     ///
     /// The bytes are kept in the pipeline's cache of originals as the fetcher says, so that all sizes are made from one
@@ -77,7 +77,7 @@ extension ImageSource where Self == BuiltInSource {
     /// The pixels that a fetcher provides, for example a drawing.
     ///
     /// Results are kept as long, and on the levels, that the fetcher says. The fetcher's key identifies the image.
-    public static func fetcher(_ fetcher: some Fetcher<Image>) -> BuiltInSource {
+    public static func fetcher(_ fetcher: some Fetcher<PixelImage>) -> BuiltInSource {
         let key = KeyedFetcher(base: fetcher).key, name = fetcher.key.description
         return BuiltInSource(
             FetcherImageSource(key: key) { context in
@@ -96,22 +96,22 @@ extension ImageSource where Self == BuiltInSource {
 
     private static func bytes<Base: Fetcher<Data>>(
         of fetcher: KeyedFetcher<Base>, _ name: String, _ context: SourceLoadContext
-    ) async throws -> Cache<Data>.OriginalBytes {
+    ) async throws -> ValueCache<Data>.OriginalBytes {
         // A cache that keeps nothing answers a load that is to use none.
         var nothing = CacheConfiguration()
         nothing.levels = []
-        let originals = context.originals ?? Cache(name: "none", configuration: nothing)
+        let originals = context.originals ?? ValueCache(name: "none", configuration: nothing)
         return try await ImagePipelineError.naming(name) {
             try await originals.originalBytes(from: fetcher, following: context.priority)
         }
     }
 
-    private static func pixels(of result: FetchResult<Image>, _ name: String) throws(ImagePipelineError) -> Image {
+    private static func pixels(of result: FetchResult<PixelImage>, _ name: String) throws(ImagePipelineError) -> PixelImage {
         switch result.content {
         case .value(let image), .both(let image, _): return image
         case .bytes(let bytes):
             do {
-                return try Image(cacheBytes: bytes)
+                return try PixelImage(cacheBytes: bytes)
             } catch {
                 throw ImagePipelineError(thrown: error, source: name)
             }

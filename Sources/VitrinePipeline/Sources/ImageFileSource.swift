@@ -15,7 +15,7 @@ import VitrineImaging
 /// never made from the small picture a camera stored in the file unless ``options`` allow it. Calls block:
 /// make them from a thread that may block.
 package struct ImageFileSource: FileBackedSource {
-    /// The meaning of a request's size in the mode `aspectFit`. Other modes are not affected.
+    /// The meaning of a request's size in the mode `fit`. Other modes are not affected.
     package enum Sizing: Sendable, Hashable {
         /// The picture fits into the box. The default.
         case box
@@ -26,7 +26,7 @@ package struct ImageFileSource: FileBackedSource {
 
     private enum Content: Sendable {
         case input(ImageInput, InputIdentity)
-        case image(Image, CacheKey)
+        case image(PixelImage, CacheKey)
     }
 
     private let content: Content
@@ -51,7 +51,7 @@ package struct ImageFileSource: FileBackedSource {
     }
 
     /// Pixels. Their identity is `identifier`, which must change when they do.
-    package init(_ image: Image, identifier: CacheKey) {
+    package init(_ image: PixelImage, identifier: CacheKey) {
         content = .image(image, identifier)
     }
 
@@ -103,7 +103,7 @@ package struct ImageFileSource: FileBackedSource {
     }
 
     /// Returns the preview that a camera embedded in the file, at most as large as the image; nil for none.
-    package func placeholder(_ request: RenderRequest) throws -> Image? {
+    package func preview(_ request: RenderRequest) throws -> PixelImage? {
         guard case .input(let input, _) = content, page == 1 else { return nil }
         do throws(ImageError) {
             return try decoder(request).embeddedPreview(
@@ -120,10 +120,10 @@ package struct ImageFileSource: FileBackedSource {
     ///   ``ImagePipelineError/damaged(source:reason:)``, ``ImagePipelineError/noSuchPage(source:page:count:)``,
     ///   ``ImagePipelineError/limitExceeded(source:limit:actual:allowed:)``, ``ImagePipelineError/timedOut(source:)``,
     ///   ``ImagePipelineError/cancelled(source:)``.
-    package func image(_ request: RenderRequest) throws -> Image { try images([request])[0] }
+    package func image(_ request: RenderRequest) throws -> PixelImage { try images([request])[0] }
 
     /// The picture at several sizes, decoded once for all. The first request's limits and token are used.
-    package func images(_ requests: [RenderRequest]) throws -> [Image] {
+    package func images(_ requests: [RenderRequest]) throws -> [PixelImage] {
         do throws(ImagePipelineError) {
             return try decoded(requests)
         } catch {
@@ -139,12 +139,12 @@ package struct ImageFileSource: FileBackedSource {
         return SourceDetector.source(for: input, of: kind, .init(page: page))
     }
 
-    private func decoded(_ requests: [RenderRequest]) throws(ImagePipelineError) -> [Image] {
+    private func decoded(_ requests: [RenderRequest]) throws(ImagePipelineError) -> [PixelImage] {
         guard let first = requests.first else { return [] }
         do throws(ImageError) {
             switch content {
             case .image(let image, _):
-                var images: [Image] = []
+                var images: [PixelImage] = []
                 for request in requests {
                     if request.cancellation.isCancelled { throw .cancelled(input: name) }
                     images.append(try resizer(request).resize(image))
@@ -166,7 +166,7 @@ package struct ImageFileSource: FileBackedSource {
 
     func resizer(_ request: RenderRequest) -> ImageResizer {
         var resizer = request.resizer
-        if sizing == .longestSide && request.mode == .aspectFit {
+        if sizing == .longestSide && request.mode == .fit {
             resizer.size = PixelSize(request.size.longestSide)
             resizer.allowsUpscaling = false
         }

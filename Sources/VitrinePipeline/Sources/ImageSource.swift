@@ -21,14 +21,14 @@ public protocol ImageSource: Sendable {
     var knownIdentity: CacheKey? { get }
 
     /// Returns a cheap image to show until the image is made; nil, the default, for none.
-    func placeholder(_ request: RenderRequest) throws -> Image?
+    func preview(_ request: RenderRequest) throws -> PixelImage?
 
     /// Returns the image of a request.
     ///
     /// Long work looks at ``RenderRequest/cancellation`` every few milliseconds, or registers a handler with it.
     ///
     /// - Throws: ``ImagePipelineError``, or any error of your own.
-    func image(_ request: RenderRequest) throws -> Image
+    func image(_ request: RenderRequest) throws -> PixelImage
 
     /// Returns the images of several requests, in their order, at less cost than one by one.
     ///
@@ -36,9 +36,9 @@ public protocol ImageSource: Sendable {
     /// one pixel from that of the same request alone, as both follow from rounded sizes.
     ///
     /// - Throws: As ``image(_:)``: one error for all.
-    func images(_ requests: [RenderRequest]) throws -> [Image]
+    func images(_ requests: [RenderRequest]) throws -> [PixelImage]
 
-    /// Whether ``placeholder(_:)`` and ``image(_:)`` must be called on the main actor. Default false.
+    /// Whether ``preview(_:)`` and ``image(_:)`` must be called on the main actor. Default false.
     var requiresMainActor: Bool { get }
 }
 
@@ -47,9 +47,9 @@ extension ImageSource {
 
     public var requiresMainActor: Bool { false }
 
-    public func placeholder(_ request: RenderRequest) throws -> Image? { nil }
+    public func preview(_ request: RenderRequest) throws -> PixelImage? { nil }
 
-    public func images(_ requests: [RenderRequest]) throws -> [Image] {
+    public func images(_ requests: [RenderRequest]) throws -> [PixelImage] {
         guard let common = RenderRequest.covering(requests), requests.count > 1 else {
             return try requests.map(image)
         }
@@ -65,7 +65,7 @@ extension ImageSource {
 public struct RenderRequest: Sendable {
     /// The box, in pixels.
     public var size: PixelSize
-    /// How the picture is brought to ``size``. Default `aspectFit`.
+    /// How the picture is brought to ``size``. Default `fit`.
     public var mode: ImageResizer.Mode
     /// Whether the picture may grow. Pages and other drawings have the size of 1 pixel a point. Default true.
     public var allowsUpscaling: Bool
@@ -76,7 +76,7 @@ public struct RenderRequest: Sendable {
 
     /// Creates a request for one image in pixels.
     public init(
-        size: PixelSize, mode: ImageResizer.Mode = .aspectFit, allowsUpscaling: Bool = true,
+        size: PixelSize, mode: ImageResizer.Mode = .fit, allowsUpscaling: Bool = true,
         limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
     ) {
         self.size = size
@@ -103,16 +103,16 @@ public struct RenderRequest: Sendable {
             common.size.width = max(common.size.width, request.size.width)
             common.size.height = max(common.size.height, request.size.height)
             switch request.mode {
-            case .aspectFit: break
+            case .fit: break
             // A side without limit needs every pixel, and so does no rule at all.
             case .limit where !request.size.isEmpty: break
             case .limit, .none: return common.asStored
-            case .fill, .aspectFill, .crop: fits = false
+            case .stretch, .fill, .crop: fits = false
             }
         }
         // Whether a picture would grow is told by its own size; made larger, it would not be known any more.
         common.allowsUpscaling = requests.allSatisfy { $0.allowsUpscaling && $0.mode != .limit }
-        common.mode = fits ? .aspectFit : .aspectFill
+        common.mode = fits ? .fit : .fill
         return common
     }
 
@@ -126,7 +126,7 @@ public struct RenderRequest: Sendable {
 extension RenderRequest {
     /// The image of a page or frame that a helper has drawn at the size of ``mode``, upright: in sRGB, and cut if
     /// the request asks for a crop.
-    func image(from drawn: DecodedImage, source: String) throws(ImagePipelineError) -> Image {
+    func image(from drawn: DecodedImage, source: String) throws(ImagePipelineError) -> PixelImage {
         do throws(ImageError) {
             let plane = drawn.planes[0]
             let image = try DecodedImageRenderer.image(

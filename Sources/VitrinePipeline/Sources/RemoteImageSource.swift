@@ -36,7 +36,7 @@ extension RemoteImageSource {
     }
 
     /// Loads the content without any cache, and makes one image of it. Blocks; a pipeline does not call this.
-    package func image(_ request: RenderRequest) throws -> Image {
+    package func image(_ request: RenderRequest) throws -> PixelImage {
         try loadBlocking(SourceLoadContext(), cancellation: request.cancellation).source.image(request)
     }
 
@@ -74,7 +74,7 @@ package struct SourceLoadContext: Sendable {
     /// The highest priority of the requests. Changes while the load runs.
     package let priority: PrioritySource
     /// The pipeline's cache of original bytes; nil for a load that is to use none.
-    package let originals: Cache<Data>?
+    package let originals: ValueCache<Data>?
     /// Whether the content is to be loaded anew even if stored bytes are fresh.
     package let isRefresh: Bool
     /// Receives the bytes while they are transferred; nil if no request is progressive.
@@ -82,7 +82,7 @@ package struct SourceLoadContext: Sendable {
 
     /// Creates a context, for sources that call others.
     package init(
-        priority: PrioritySource = PrioritySource(), originals: Cache<Data>? = nil, isRefresh: Bool = false
+        priority: PrioritySource = PrioritySource(), originals: ValueCache<Data>? = nil, isRefresh: Bool = false
     ) {
         self.priority = priority
         self.originals = originals

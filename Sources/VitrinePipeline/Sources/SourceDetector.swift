@@ -5,7 +5,7 @@ import VitrineImaging
 ///
 /// ```swift
 /// let source = try SourceDetector.source(forFile: path)
-/// let image = try await ImagePipeline.shared.image(for: ImageRequest(source, size: .fit(256)))
+/// let image = try await ImagePipeline.shared.image(for: ImageRequest(source, resizing: .fit(256)))
 /// ```
 package enum SourceDetector {
     /// The helper programs that read or draw files.

@@ -11,7 +11,7 @@ import VitrineNetwork
 /// An image by its URL: a picture, a page of a PDF document, or a frame of a video.
 ///
 /// ```swift
-/// let avatar = try await ImagePipeline.shared.image(for: ImageRequest(url, size: .fit(96)))
+/// let avatar = try await ImagePipeline.shared.image(for: ImageRequest(url, resizing: .fit(96)))
 /// let manual = URLImageSource(url, part: .page(3))
 /// let video = URLImageSource(url, part: .moment(.second(12)))
 /// ```
@@ -143,7 +143,7 @@ package struct URLImageSource: RemoteImageSource, FileBackedSource {
     }
 
     /// The local source for the stored bytes of the URL, or for its file; nil if there are none, or none are fresh.
-    func storedSource(in originals: Cache<Data>) async -> (any ImageSource)? {
+    func storedSource(in originals: ValueCache<Data>) async -> (any ImageSource)? {
         if url.isFileURL { return try? await source(for: .file(url.path(percentEncoded: false))) }
         guard part == .whole, let bytes = try? await originals.bytes(forKey: fetcher.key) else { return nil }
         return try? await source(for: .bytes(bytes, name: name))

@@ -16,7 +16,7 @@ package struct GIFEncoder: ImageEncoding {
         self.isDithered = isDithered
     }
 
-    package func encode(_ image: Image, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
+    package func encode(_ image: PixelImage, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
         try encode(frames: [(image: image, delay: 0)], loopCount: 1)
     }
 
@@ -27,13 +27,13 @@ package struct GIFEncoder: ImageEncoding {
     ///   - loopCount: How often it is shown; 0 for ever, at most 65,536.
     /// - Throws: ``ImageError/encodingFailed(format:reason:)`` without frames, for frames of different sizes, or a side
     ///   above 65,535.
-    package func encode(frames: [(image: Image, delay: Double)], loopCount: Int) throws(ImageError) -> [UInt8] {
+    package func encode(frames: [(image: PixelImage, delay: Double)], loopCount: Int) throws(ImageError) -> [UInt8] {
         guard let size = frames.first?.image.size else { throw failure("an animation needs a frame") }
         guard size.longestSide <= 0xFFFF else { throw failure("a GIF has at most 65,535 pixels a side") }
         guard frames.allSatisfy({ $0.image.size == size }) else { throw failure("frames must have one size") }
         var file = GIFWriter(size)
         if frames.count > 1, loopCount != 1 { file.writeLoops(loopCount) }
-        var previous: Image?
+        var previous: PixelImage?
         for (i, frame) in frames.enumerated() {
             // A frame that can be transparent must not lie on the one before; an opaque one only covers what changed.
             let next = i + 1 < frames.count ? frames[i + 1].image : nil
@@ -54,7 +54,7 @@ package struct GIFEncoder: ImageEncoding {
     }
 
     /// The smallest rectangle outside of which two images are equal; one pixel when they are equal.
-    private static func changedArea(from old: Image, to new: Image) -> GIFArea {
+    private static func changedArea(from old: PixelImage, to new: PixelImage) -> GIFArea {
         // Different meanings of the fourth channel cannot be compared byte by byte; transparency cannot be painted
         // over.
         guard old.alpha == new.alpha, !new.hasAlpha else { return GIFArea(new.size) }
@@ -87,7 +87,7 @@ package struct GIFEncoder: ImageEncoding {
 /// Greyscale" (1976), rows in alternating directions.
 private enum GIFQuantizer {
     /// A part of an image, indexed. Exact when it has at most 256 colours, transparency included.
-    static func index(_ image: Image, _ area: GIFArea, isDithered: Bool) -> IndexedPixels {
+    static func index(_ image: PixelImage, _ area: GIFArea, isDithered: Bool) -> IndexedPixels {
         let colors = opaqueColors(image, area)
         if let exact = exact(colors) { return exact }
         let hasTransparency = colors.contains(transparent)
@@ -113,7 +113,7 @@ private enum GIFQuantizer {
     /// Stands for a transparent pixel; all others are opaque here.
     private static let transparent: UInt32 = 0
 
-    private static func opaqueColors(_ image: Image, _ area: GIFArea) -> [UInt32] {
+    private static func opaqueColors(_ image: PixelImage, _ area: GIFArea) -> [UInt32] {
         [UInt32](unsafeUninitializedCapacity: area.width * area.height) { colors, count in
             image.withUnsafeBytes { bytes in
                 let alpha = image.alpha

@@ -21,7 +21,7 @@ package struct LibWebPEncoder: ImageEncoding {
     }
 
     /// - Throws: ``ImageError/encodingFailed(format:reason:)``, for one when a side is longer than 16,383 pixels.
-    package func encode(_ image: Image, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
+    package func encode(_ image: PixelImage, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
         let input = try EncoderInput(image, as: .webp, maximumSide: 16_383, options: options)
         return try input.file(release: { cwebp_free($0) }) { addresses, count, reason in
             var encoding = cwebp_encoding()

@@ -25,7 +25,7 @@ final class WebPAnimationWriter: AnimationWriting {
 
     deinit { cwebp_animation_destroy(animation) }
 
-    func add(_ image: Image, _ changed: PixelRect, milliseconds: Int) throws(ImageError) {
+    func add(_ image: PixelImage, _ changed: PixelRect, milliseconds: Int) throws(ImageError) {
         var encoding = cwebp_encoding()
         encoding.width = Int32(changed.size.width)
         encoding.height = Int32(changed.size.height)

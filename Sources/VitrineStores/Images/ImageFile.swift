@@ -29,13 +29,13 @@ public struct ImageFile: Sendable {
     /// - Throws: ``StoreError``; a file that was there is still there then, except after
     ///   ``StoreError/notDurable(name:error:)``.
     public func write(
-        _ image: Image, maxSize: PixelSize = .zero, quality: Double = OutputFormat.defaultQuality
+        _ image: PixelImage, maxSize: PixelSize = .zero, quality: Double = OutputFormat.defaultQuality
     ) async throws(StoreError) {
         try await run { file throws(StoreError) in try file.write(image, maxSize: maxSize, quality: quality) }
     }
 
     /// The picture.
-    public func load() async throws(StoreError) -> Image {
+    public func load() async throws(StoreError) -> PixelImage {
         try await run { file throws(StoreError) in try file.load() }
     }
 
@@ -71,7 +71,7 @@ public struct ImageFile: Sendable {
 
         /// As ``ImageFile/write(_:maxSize:quality:)``.
         package func write(
-            _ image: Image, maxSize: PixelSize = .zero, quality: Double = OutputFormat.defaultQuality
+            _ image: PixelImage, maxSize: PixelSize = .zero, quality: Double = OutputFormat.defaultQuality
         ) throws(StoreError) {
             var configuration = ImageStore.Configuration()
             configuration.maxSize = maxSize
@@ -91,7 +91,7 @@ public struct ImageFile: Sendable {
         }
 
         /// As ``ImageFile/load()``.
-        package func load() throws(StoreError) -> Image {
+        package func load() throws(StoreError) -> PixelImage {
             do throws(ImageError) {
                 return try ImageDecoder().decode(.file(path), cancellation: cancellation ?? CancellationToken())
             } catch {
@@ -114,7 +114,7 @@ public struct ImageFile: Sendable {
     }
 }
 
-extension Image {
+extension PixelImage {
     /// Returns the image, reduced to a maximum size, as a JPEG.
     ///
     /// - Parameters:

@@ -21,9 +21,9 @@ extension ImageStore {
 
         // MARK: Saving
 
-        /// The blocking form of ``ImageStore/save(_:as:replacing:)-(Image,_,_)``.
+        /// The blocking form of ``ImageStore/save(_:as:replacing:)-(PixelImage,_,_)``.
         @discardableResult
-        public func save(_ image: Image, as name: String? = nil, replacing: Bool = true) throws(StoreError) -> String {
+        public func save(_ image: PixelImage, as name: String? = nil, replacing: Bool = true) throws(StoreError) -> String {
             try save(as: name, replacing: replacing) { () throws(ImageError) in
                 try PreparedImage(image, name: name, configuration)
             }

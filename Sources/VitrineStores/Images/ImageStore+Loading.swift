@@ -5,7 +5,7 @@ public import VitrinePipeline
 
 extension ImageStore.Blocking {
     /// The blocking form of ``ImageStore/image(_:as:)``.
-    public func image(_ name: String, as version: ImageStore.Version = .original) throws(StoreError) -> Image {
+    public func image(_ name: String, as version: ImageStore.Version = .original) throws(StoreError) -> PixelImage {
         guard store.keeps(version) else {
             let path = try files.regularFile(name)
             return try decode(.file(path), name: name, path: path)
@@ -83,7 +83,7 @@ extension ImageStore.Blocking {
     }
 
     /// - Parameter path: The file of the input, if there is one.
-    private func decode(_ input: ImageInput, name: String, path: String?) throws(StoreError) -> Image {
+    private func decode(_ input: ImageInput, name: String, path: String?) throws(StoreError) -> PixelImage {
         do throws(ImageError) {
             return try ImageDecoder(limits: configuration.limits).decode(
                 input, cancellation: cancellation ?? CancellationToken())
@@ -114,16 +114,16 @@ package struct ImageStoreSource: ImageSource {
     package func identity() throws(ImagePipelineError) -> CacheKey { try original.identity() }
 
     /// The store's thumbnail, if there is one of this picture.
-    package func placeholder(_ request: RenderRequest) throws -> Image? {
-        guard let small = store.blocking.pairedThumbnail(name, path) else { return try original.placeholder(request) }
+    package func preview(_ request: RenderRequest) throws -> PixelImage? {
+        guard let small = store.blocking.pairedThumbnail(name, path) else { return try original.preview(request) }
         var request = request
         request.allowsUpscaling = false
         return try ImageFileSource(path: small).image(request)
     }
 
-    package func image(_ request: RenderRequest) throws -> Image { try source(for: [request]).image(request) }
+    package func image(_ request: RenderRequest) throws -> PixelImage { try source(for: [request]).image(request) }
 
-    package func images(_ requests: [RenderRequest]) throws -> [Image] {
+    package func images(_ requests: [RenderRequest]) throws -> [PixelImage] {
         try source(for: requests).images(requests)
     }
 
@@ -144,7 +144,7 @@ extension ImageStore {
     ///
     /// <!-- prelude: let store = ImageStore() -->
     /// ```swift
-    /// var request = ImageRequest(try store.source("Bodensee.jpg"), size: .fit(400), scale: 2)
+    /// var request = ImageRequest(try store.source("Bodensee.jpg"), resizing: .fit(400), scale: 2)
     /// request.cacheLevels = .memory               // nothing on disk beside the store
     /// pipeline.start(request)
     ///     .onPreview { view.image = $0 }          // the store's thumbnail
@@ -162,20 +162,20 @@ extension ImageStore {
     ///
     /// - Parameters:
     ///   - name: The name of the image.
-    ///   - size: The size of the result, in points.
-    ///   - scale: The number of pixels per point. Default 1.
+    ///   - resizing: The rule for the size of the result.
+    ///   - scale: Pixels for each unit of the size. Default 1.
     ///   - cacheLevels: The levels of the pipeline's cache to use. Default: both.
     ///   - priority: The priority. Default normal.
     ///   - pipeline: The pipeline. Default: the shared one.
     /// - Throws: ``StoreError/invalidName(_:reason:)``, ``StoreError/notFound(name:)``, `ImagePipelineError`, or
     ///   `CancellationError` if the task is cancelled.
     public func image(
-        _ name: String, size: ImageResizer, scale: Double = 1, cacheLevels: CacheLevels = .all,
-        priority: Priority = .normal, by pipeline: ImagePipeline = .shared
-    ) async throws -> Image {
+        _ name: String, resizing: ImageResizer, scale: Double = 1, cacheLevels: CacheLevels = .all,
+        priority: RequestPriority = .normal, by pipeline: ImagePipeline = .shared
+    ) async throws -> PixelImage {
         let source = try source(name)
         guard await exists(name) else { throw StoreError.notFound(name: name) }
-        var request = ImageRequest(source, size: size, scale: scale, priority: priority)
+        var request = ImageRequest(source, resizing: resizing, scale: scale, priority: priority)
         request.cacheLevels = cacheLevels
         return try await pipeline.image(for: request)
     }

@@ -93,7 +93,7 @@ public struct ImageStore: Sendable {
     /// - Throws: ``StoreError``. The store is unchanged, except after ``StoreError/notDurable(name:error:)``.
     @discardableResult
     public func save(
-        _ image: Image, as name: String? = nil, replacing: Bool = true
+        _ image: PixelImage, as name: String? = nil, replacing: Bool = true
     ) async throws(StoreError) -> String {
         try await run(name ?? "") { blocking throws(StoreError) in
             try blocking.save(image, as: name, replacing: replacing)
@@ -129,7 +129,7 @@ public struct ImageStore: Sendable {
     /// The picture, or its thumbnail, decoded.
     ///
     /// - Throws: ``StoreError/notFound(name:)``, ``StoreError/image(name:error:)`` and others.
-    public func image(_ name: String, as version: Version = .original) async throws(StoreError) -> Image {
+    public func image(_ name: String, as version: Version = .original) async throws(StoreError) -> PixelImage {
         try await run(name) { blocking throws(StoreError) in try blocking.image(name, as: version) }
     }
 

@@ -26,7 +26,7 @@ struct PreparedImage {
     typealias Configuration = ImageStore.Configuration
 
     /// A picture in memory.
-    init(_ image: Image, name: String?, _ configuration: Configuration) throws(ImageError) {
+    init(_ image: PixelImage, name: String?, _ configuration: Configuration) throws(ImageError) {
         let reduced = try configuration.resizer.resize(image)
         let encoded = try Self.encoded(reduced, name: name, configuration)
         format = encoded.format
@@ -36,7 +36,7 @@ struct PreparedImage {
 
     /// The bytes of a picture in memory, and their format.
     static func encoded(
-        _ image: Image, name: String?, _ configuration: Configuration
+        _ image: PixelImage, name: String?, _ configuration: Configuration
     ) throws(ImageError) -> (bytes: [UInt8], format: ImageFormat) {
         let reduced = try configuration.resizer.resize(image)
         let wanted = configuration.format ?? name.flatMap(Self.writtenFormat)
@@ -75,14 +75,14 @@ struct PreparedImage {
     /// The thumbnail of a picture that is there already.
     static func thumbnail(
         of path: String, _ configuration: Configuration, _ cancellation: CancellationToken?
-    ) throws(ImageError) -> Image {
+    ) throws(ImageError) -> PixelImage {
         try ImageDecoder(limits: configuration.limits).decode(
             .file(path), at: configuration.thumbnailResizer, cancellation: cancellation ?? CancellationToken())
     }
 
     /// Its bytes, in the format of the picture if that can be written.
     static func thumbnail(
-        of image: Image, _ format: ImageFormat, _ configuration: Configuration
+        of image: PixelImage, _ format: ImageFormat, _ configuration: Configuration
     ) throws(ImageError) -> [UInt8]? {
         guard !configuration.ignoresThumbnails else { return nil }
         let small = try configuration.thumbnailResizer.resize(image)

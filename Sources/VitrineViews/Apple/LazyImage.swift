@@ -36,7 +36,7 @@ public struct LazyImage<Placeholder: View>: View {
     ///   - transition: The transition to an image that was not in memory.
     ///   - placeholder: The view without an image. Its argument is the error of the request; nil while it is loaded.
     public init(
-        _ request: ImageRequest?, in pipeline: ImagePipeline = .shared, mode: ImageResizer.Mode = .aspectFill,
+        _ request: ImageRequest?, in pipeline: ImagePipeline = .shared, mode: ImageResizer.Mode = .fill,
         transition: ImageTransition = .standard, @ViewBuilder placeholder: @escaping ((any Error)?) -> Placeholder
     ) {
         content = request.map { BindingContent(requests: [$0], pipeline: pipeline) }
@@ -68,7 +68,7 @@ public struct LazyImage<Placeholder: View>: View {
 
     /// The ratio of the view for images that are stretched to it; nil for that of the image.
     private func ratio(_ size: CGSize) -> CGFloat? {
-        mode == .fill && size.height > 0 ? size.width / size.height : nil
+        mode == .stretch && size.height > 0 ? size.width / size.height : nil
     }
 
     private func load(_ pass: LazyImagePass) {
@@ -91,8 +91,8 @@ extension ImageResizer.Mode {
     /// Whether images cover the view.
     fileprivate var fillsViews: Bool {
         switch self {
-        case .fill, .aspectFill, .crop: true
-        case .aspectFit, .limit, .none: false
+        case .stretch, .fill, .crop: true
+        case .fit, .limit, .none: false
         }
     }
 }
@@ -103,10 +103,10 @@ private final class LazyImageTarget: ImageTarget {
     var targetGeometry: TargetGeometry?
     var prefersReducedMotion = false
     /// Receives the images to show.
-    var onShow: ((VitrineImaging.Image?, ImageTransition) -> Void)?
+    var onShow: ((VitrineImaging.PixelImage?, ImageTransition) -> Void)?
     private(set) lazy var binding = ImageBinding(self)
 
-    func show(_ image: VitrineImaging.Image?, transition: ImageTransition) { onShow?(image, transition) }
+    func show(_ image: VitrineImaging.PixelImage?, transition: ImageTransition) { onShow?(image, transition) }
 }
 
 /// The image that a ``LazyImage`` shows.

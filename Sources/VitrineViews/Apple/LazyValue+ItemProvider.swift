@@ -10,13 +10,13 @@ public import VitrineNetwork
 /// func collectionView(_ view: UICollectionView, itemsForBeginning session: any UIDragSession, at path: IndexPath)
 ///     -> [UIDragItem]
 /// {
-///     guard let picture = Shared.imageURLs.lazyValue(for: urls[path.item]) else { return [] }
+///     guard let picture = SharedCaches.imageURLs.lazyValue(for: urls[path.item]) else { return [] }
 ///     return [UIDragItem(itemProvider: picture.itemProvider(named: "lake"))]
 /// }
 /// ```
 ///
 /// The receiver gets the error of a failed load. Type-checked, and run against stand-ins; not run on a device.
-extension LazyValue where Value == VitrineImaging.Image {
+extension LazyValue where Value == VitrineImaging.PixelImage {
     /// Returns a provider of the image as PNG or JPEG. The receiver chooses.
     ///
     /// - Parameter name: The name of a file made from it, without an extension; nil lets the receiver choose.

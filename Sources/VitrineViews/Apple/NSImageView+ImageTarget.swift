@@ -17,7 +17,7 @@ extension NSImageView: ImageTarget {
     private var pixelsPerPoint: Double { Double(window?.backingScaleFactor ?? 1) }
 
     /// Shows an image, with a fade only in a window. A fade gives the view a layer. ``imageBinding`` calls this.
-    public func show(_ image: VitrineImaging.Image?, transition: ImageTransition) {
+    public func show(_ image: VitrineImaging.PixelImage?, transition: ImageTransition) {
         if let seconds = transition.seconds, window != nil {
             let fade = CATransition()
             fade.type = .fade
@@ -32,9 +32,9 @@ extension NSImageView: ImageTarget {
     public var targetGeometry: TargetGeometry? {
         let (size, scale) = (bounds.size, pixelsPerPoint)
         switch imageScaling {
-        case .scaleProportionallyDown: return TargetGeometry(size, scale, .aspectFit, allowsUpscaling: false)
-        case .scaleAxesIndependently: return TargetGeometry(size, scale, .fill)
-        case .scaleProportionallyUpOrDown: return TargetGeometry(size, scale, .aspectFit)
+        case .scaleProportionallyDown: return TargetGeometry(size, scale, .fit, allowsUpscaling: false)
+        case .scaleAxesIndependently: return TargetGeometry(size, scale, .stretch)
+        case .scaleProportionallyUpOrDown: return TargetGeometry(size, scale, .fit)
         default: return nil
         }
     }

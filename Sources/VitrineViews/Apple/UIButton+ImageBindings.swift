@@ -34,7 +34,7 @@ extension UIButton: MultiImageTarget {
     public var imageSlots: ImageBindings<UIButton> { AttachedObject.of(self) { ImageBindings(self) } }
 
     /// Shows an image, with a fade only in a window. ``imageSlots`` call this.
-    public func show(_ image: VitrineImaging.Image?, in slot: ImageSlot, transition: ImageTransition) {
+    public func show(_ image: VitrineImaging.PixelImage?, in slot: ImageSlot, transition: ImageTransition) {
         let picture = image?.makeUIImage(scale: traitCollection.pixelsPerPoint)
         fade(transition) {
             switch slot.part {
@@ -52,11 +52,11 @@ extension UIButton: MultiImageTarget {
     public func targetGeometry(of slot: ImageSlot) -> TargetGeometry? {
         let scale = traitCollection.pixelsPerPoint
         switch slot.part {
-        case .background: return TargetGeometry(backgroundRect(forBounds: bounds).size, scale, .fill)
+        case .background: return TargetGeometry(backgroundRect(forBounds: bounds).size, scale, .stretch)
         case .image:
             let fills = contentHorizontalAlignment == .fill && contentVerticalAlignment == .fill
             return TargetGeometry(
-                contentRect(forBounds: bounds).size, scale, fills ? .fill : .aspectFit, allowsUpscaling: fills)
+                contentRect(forBounds: bounds).size, scale, fills ? .stretch : .fit, allowsUpscaling: fills)
         }
     }
 }

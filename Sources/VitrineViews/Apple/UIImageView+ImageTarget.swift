@@ -17,7 +17,7 @@ extension UIImageView: ImageTarget {
     public var imageBinding: ImageBinding<UIImageView> { AttachedObject.of(self) { ImageBinding(self) } }
 
     /// Shows an image, with a fade only in a window. ``imageBinding`` calls this.
-    public func show(_ image: VitrineImaging.Image?, transition: ImageTransition) {
+    public func show(_ image: VitrineImaging.PixelImage?, transition: ImageTransition) {
         let picture = image?.makeUIImage(scale: traitCollection.pixelsPerPoint)
         fade(transition) { self.image = picture }
     }
@@ -46,9 +46,9 @@ extension UIView.ContentMode {
     /// How images are brought to the view's size; nil if they are not.
     fileprivate var resizing: ImageResizer.Mode? {
         switch self {
-        case .scaleToFill: .fill
-        case .scaleAspectFit: .aspectFit
-        case .scaleAspectFill: .aspectFill
+        case .scaleToFill: .stretch
+        case .scaleAspectFit: .fit
+        case .scaleAspectFill: .fill
         default: nil
         }
     }

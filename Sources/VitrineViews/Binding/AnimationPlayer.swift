@@ -27,7 +27,7 @@ final class AnimationPlayer {
 
     private let animation: AnimatedImage
     private let clock: Clock
-    private let show: @MainActor (Image) -> Bool
+    private let show: @MainActor (PixelImage) -> Bool
     private var position = Position()
     /// The frames that can be shown: fewer than the animation has if one of them is damaged.
     private var frameCount: Int
@@ -36,7 +36,7 @@ final class AnimationPlayer {
     /// - Parameters:
     ///   - animation: The animation, whose first frame is shown already.
     ///   - show: Shows a frame. Returns false to stop.
-    init(_ animation: AnimatedImage, clock: Clock, show: @escaping @MainActor (Image) -> Bool) {
+    init(_ animation: AnimatedImage, clock: Clock, show: @escaping @MainActor (PixelImage) -> Bool) {
         self.animation = animation
         self.clock = clock
         self.show = show
@@ -90,7 +90,7 @@ final class AnimationPlayer {
     }
 
     /// The frame; nil if it cannot be decoded, which ends each loop before it.
-    nonisolated private func decoded(_ frame: Int, of animation: AnimatedImage) async -> Image? {
+    nonisolated private func decoded(_ frame: Int, of animation: AnimatedImage) async -> PixelImage? {
         do {
             return try await animation.image(at: frame)
         } catch {

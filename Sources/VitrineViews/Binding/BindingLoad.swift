@@ -21,7 +21,7 @@ struct BindingContent {
             identities = requests.map(\.viewIdentity)
         }
 
-        var sizes: [ImageResizer] { requests.map(\.size) }
+        var sizes: [ImageResizer] { requests.map(\.resizing) }
 
         /// Identifies the images; nil if a source has no identity that is known without a look at a file.
         var identity: ContentIdentity? {
@@ -37,7 +37,7 @@ struct BindingContent {
 
         /// An image in memory.
         struct Found {
-            let image: Image
+            let image: PixelImage
             /// The place of its request among the others.
             let index: Int
             /// Whether it is certainly the image of the request. If not, its file was not looked at again.
@@ -63,7 +63,9 @@ struct BindingContent {
     func sized(for geometry: TargetGeometry?) -> Sized {
         guard let geometry else { return Sized(requests: requests, pipeline: pipeline) }
         var sized = requests
-        for index in sized.indices where sized[index].size.mode == .none { sized[index].size = geometry.resizer }
+        for index in sized.indices where sized[index].resizing.mode == .none {
+            sized[index].resizing = geometry.resizer
+        }
         return Sized(requests: sized, pipeline: pipeline)
     }
 }
@@ -80,8 +82,8 @@ final class BindingLoad {
     /// A result that a load reports.
     enum Step: Sendable {
         /// A preview or an alternative.
-        case interim(Image)
-        case done(Result<Image, any Error>)
+        case interim(PixelImage)
+        case done(Result<PixelImage, any Error>)
     }
 
     private let task: ImageTask
@@ -91,7 +93,7 @@ final class BindingLoad {
     ///
     /// - Parameter shownIndex: The alternative that the target shows already; nil for none.
     init(
-        _ content: BindingContent.Sized, shownIndex: Int?, priority: Priority,
+        _ content: BindingContent.Sized, shownIndex: Int?, priority: RequestPriority,
         report: @escaping @MainActor @Sendable (Step) -> Void
     ) {
         var best = content.requests[0]
@@ -127,5 +129,5 @@ final class BindingLoad {
         alternatives?.cancel()
     }
 
-    func setPriority(_ priority: Priority) { task.priority = priority }
+    func setPriority(_ priority: RequestPriority) { task.priority = priority }
 }

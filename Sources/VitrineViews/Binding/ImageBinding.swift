@@ -36,7 +36,7 @@ public final class ImageBinding<Target: ImageTarget> {
     /// The request that is being loaded.
     private struct Wait {
         var load: BindingLoad?
-        var onSuccess: (@MainActor (Image) -> Void)?
+        var onSuccess: (@MainActor (PixelImage) -> Void)?
         var onFailure: (@MainActor (any Error) -> Void)?
     }
 
@@ -63,9 +63,9 @@ public final class ImageBinding<Target: ImageTarget> {
     private var sized: BindingContent.Sized?
     private var wait = Wait()
     /// The image of the current request, once it is shown.
-    private var shown: Image?
+    private var shown: PixelImage?
     /// The image that is shown for the current request until its file has been looked at.
-    private var assumed: Image?
+    private var assumed: PixelImage?
     /// Plays the animation of the current request.
     private var player: AnimationPlayer?
     /// Finds out whether the shown image belongs to an animation.
@@ -80,7 +80,7 @@ public final class ImageBinding<Target: ImageTarget> {
 
     deinit { opening?.cancel() }
 
-    private var priority: Priority { isVisible ? options.priority : min(options.priority, .low) }
+    private var priority: RequestPriority { isVisible ? options.priority : min(options.priority, .low) }
 
     /// Shows the image of a request, and its previews while it is loaded. A request without a size gets that of the
     /// target.
@@ -92,7 +92,7 @@ public final class ImageBinding<Target: ImageTarget> {
     ///     it has confirmed the image. Not called if another request replaces this one.
     ///   - onFailure: Called if the request fails.
     public func set(
-        _ request: ImageRequest?, in pipeline: ImagePipeline = .shared, onSuccess: (@MainActor (Image) -> Void)? = nil,
+        _ request: ImageRequest?, in pipeline: ImagePipeline = .shared, onSuccess: (@MainActor (PixelImage) -> Void)? = nil,
         onFailure: (@MainActor (any Error) -> Void)? = nil
     ) {
         set(alternatives: request.map { [$0] } ?? [], in: pipeline, onSuccess: onSuccess, onFailure: onFailure)
@@ -104,7 +104,7 @@ public final class ImageBinding<Target: ImageTarget> {
     /// size with which they were cached. An alternative stays if the first request fails.
     ///
     /// ```swift
-    /// binding.set(alternatives: [ImageRequest(large), ImageRequest(small, size: .fit(200))])
+    /// binding.set(alternatives: [ImageRequest(large), ImageRequest(small, resizing: .fit(200))])
     /// ```
     ///
     /// - Parameters:
@@ -114,7 +114,7 @@ public final class ImageBinding<Target: ImageTarget> {
     ///   - onFailure: Called if the first request fails.
     public func set(
         alternatives requests: [ImageRequest], in pipeline: ImagePipeline = .shared,
-        onSuccess: (@MainActor (Image) -> Void)? = nil, onFailure: (@MainActor (any Error) -> Void)? = nil
+        onSuccess: (@MainActor (PixelImage) -> Void)? = nil, onFailure: (@MainActor (any Error) -> Void)? = nil
     ) {
         guard let target else { return cancel() }
         guard !requests.isEmpty else {
@@ -137,7 +137,7 @@ public final class ImageBinding<Target: ImageTarget> {
     }
 
     /// Shows an image that is already available, without a transition. Cancels the current request.
-    public func show(_ image: Image) {
+    public func show(_ image: PixelImage) {
         cancel()
         target?.show(image, transition: .none)
         (state, shown) = (.shown, image)
@@ -222,7 +222,7 @@ public final class ImageBinding<Target: ImageTarget> {
         }
     }
 
-    private func show(_ image: Image, in target: Target, transition: ImageTransition) {
+    private func show(_ image: PixelImage, in target: Target, transition: ImageTransition) {
         // What is shown already stays without another transition.
         if assumed?.sharedPixels !== image.sharedPixels { target.show(image, transition: transition) }
         (state, shown, assumed) = (.shown, image, nil)
@@ -265,7 +265,7 @@ public final class ImageBinding<Target: ImageTarget> {
     }
 
     /// - Returns: Whether further frames are wanted.
-    private func showFrame(_ image: Image) -> Bool {
+    private func showFrame(_ image: PixelImage) -> Bool {
         guard let target, isVisible, !target.prefersReducedMotion else { return false }
         target.show(image, transition: .none)
         return true
@@ -297,7 +297,7 @@ public final class ImageBindings<Target: MultiImageTarget> {
             self.slot = slot
         }
 
-        public func show(_ image: Image?, transition: ImageTransition) {
+        public func show(_ image: PixelImage?, transition: ImageTransition) {
             target?.show(image, in: slot, transition: transition)
         }
 

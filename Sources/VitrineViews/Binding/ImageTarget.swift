@@ -5,9 +5,9 @@ public import VitrineImaging
 ///
 /// ```swift
 /// extension Picture: ImageTarget {
-///     func show(_ image: Image?, transition: ImageTransition) { setTexture(image, fade: transition) }
+///     func show(_ image: PixelImage?, transition: ImageTransition) { setTexture(image, fade: transition) }
 ///     var targetGeometry: TargetGeometry? {
-///         TargetGeometry(width: width, height: height, scale: scaleFactor, mode: .aspectFill)
+///         TargetGeometry(width: width, height: height, scale: scaleFactor, mode: .fill)
 ///     }
 /// }
 /// ```
@@ -16,7 +16,7 @@ public import VitrineImaging
 @MainActor
 public protocol ImageTarget: AnyObject {
     /// Replaces the image that the target shows; nil for no image.
-    func show(_ image: Image?, transition: ImageTransition)
+    func show(_ image: PixelImage?, transition: ImageTransition)
 
     /// The size and mode of the images that the target shows. nil, the default, for a target that takes images at their
     /// own size, or that has no size yet.
@@ -39,7 +39,7 @@ public protocol MultiImageTarget: AnyObject {
     associatedtype Slot: Hashable & Sendable
 
     /// Replaces the image of a slot; nil for no image.
-    func show(_ image: Image?, in slot: Slot, transition: ImageTransition)
+    func show(_ image: PixelImage?, in slot: Slot, transition: ImageTransition)
 
     /// The size and mode of the images that a slot shows. nil, the default, for images at their own size.
     func targetGeometry(of slot: Slot) -> TargetGeometry?
@@ -84,7 +84,7 @@ public struct TargetGeometry: Sendable, Hashable {
     ///   - allowsUpscaling: Whether smaller images are enlarged.
     /// - Returns: nil without a positive, finite size, for example before the first layout.
     public init?(
-        width: Double, height: Double, scale: Double = 1, mode: ImageResizer.Mode = .aspectFit,
+        width: Double, height: Double, scale: Double = 1, mode: ImageResizer.Mode = .fit,
         allowsUpscaling: Bool = true
     ) {
         let columns = PixelSize.pixels(width, scale: scale), rows = PixelSize.pixels(height, scale: scale)
@@ -104,9 +104,9 @@ public struct TargetGeometry: Sendable, Hashable {
 public struct ImageOptions: Sendable {
     /// The image that is shown while another one is loaded. Images in memory need none. Default: nil; see
     /// ``keepsPreviousImage``.
-    public var placeholder: Image?
+    public var placeholder: PixelImage?
     /// The image that is shown if a request fails. Default: nil, which leaves the target as it is.
-    public var failureImage: Image?
+    public var failureImage: PixelImage?
     /// Whether the target keeps its previous image while another one is loaded and there is no placeholder. If not, it
     /// shows no image. Default: true.
     public var keepsPreviousImage = true
@@ -120,7 +120,7 @@ public struct ImageOptions: Sendable {
     /// bounds the memory of the frames.
     public var playsAnimations = true
     /// The priority of requests while the target is visible. Default: normal.
-    public var priority = Priority.normal
+    public var priority = RequestPriority.normal
 
     /// Creates the default options.
     public init() {}

@@ -20,14 +20,14 @@ struct AuditTests {
         return fixture
     }
 
-    private func left(_ cache: Cache<String>, _ format: FormatName = .original) async throws -> String {
+    private func left(_ cache: ValueCache<String>, _ format: FormatName = .original) async throws -> String {
         try await cache.entries(of: format).map(\.key.identity).sorted().joined()
     }
 
     @Test func entriesTellWhatIsKnown() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        cache.register(Format("loud") { $0.uppercased() })
+        cache.register(CacheFormat("loud") { $0.uppercased() })
         let start = cache.configuration.clock.now
         try await cache.set("water", forKey: "lake", format: "loud", timeToLive: .seconds(60))
         try await cache.set("rock", forKey: "hill")
@@ -134,7 +134,7 @@ struct AuditTests {
     @Test func shrinkingTakesWhatWasUnusedLongest() async throws {
         let fixture = try await fixture()
         let cache = fixture.cache
-        cache.register(Format("loud") { $0.uppercased() })
+        cache.register(CacheFormat("loud") { $0.uppercased() })
         try await cache.set(String(repeating: "x", count: 200), forKey: "new", format: "loud")
         #expect(try await cache.value(forKey: "0", levels: .readOnly) != nil)
         cache.clearMemory()

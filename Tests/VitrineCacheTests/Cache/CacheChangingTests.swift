@@ -8,7 +8,7 @@ struct CacheChangingTests {
     @Test func setGivesTheValueAsStored() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        cache.register(Format("loud") { $0.uppercased() })
+        cache.register(CacheFormat("loud") { $0.uppercased() })
         #expect(try await cache.set("water", forKey: "lake") == "water")
         #expect(try await cache.set("water", forKey: "lake", format: "loud") == "WATER")
         #expect(cache["lake"] == "water")
@@ -87,7 +87,7 @@ struct CacheChangingTests {
     @Test func removingTouchesOneKeyOfOneFormat() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        cache.register(Format("loud") { $0.uppercased() })
+        cache.register(CacheFormat("loud") { $0.uppercased() })
         try await cache.set("water", forKey: "lake")
         try await cache.set("water", forKey: "lake", format: "loud")
         try await cache.set("rock", forKey: "hill", format: "loud")
@@ -114,7 +114,7 @@ struct CacheChangingTests {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
         let other = fixture.another()
-        other.register(Format("left over"))
+        other.register(CacheFormat("left over"))
         try await other.set("old", forKey: "lake", format: "left over")
         try await other.flush()
         try await cache.set("water", forKey: "lake")
@@ -201,8 +201,8 @@ struct CacheChangingTests {
     @Test func oneLevelOrOneFormatIsCleared() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        cache.register(Format("loud") { $0.uppercased() })
-        var own = Format<String>("own")
+        cache.register(CacheFormat("loud") { $0.uppercased() })
+        var own = CacheFormat<String>("own")
         own.memoryCapacity = 1000
         cache.register(own)
         for format in cache.formatNames { try await cache.set("water", forKey: "lake", format: format) }
@@ -229,7 +229,7 @@ struct CacheChangingTests {
     @Test func memoryPressureEmptiesMemoryAndLeavesTheDisk() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        var own = Format<String>("own")
+        var own = CacheFormat<String>("own")
         own.memoryCapacity = 1000
         cache.register(own)
         try await cache.set("water", forKey: "lake")
@@ -268,7 +268,7 @@ struct CacheChangingTests {
     @Test func failedEncodingLeavesTheValueInMemory() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        var format = Format<String>("broken")
+        var format = CacheFormat<String>("broken")
         format.encode = { _ in throw SourceFailure() }
         cache.register(format)
         try await cache.set("water", forKey: "lake", format: "broken")
@@ -281,7 +281,7 @@ struct CacheChangingTests {
     @Test func sizesAreExactAfterPendingWrites() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        cache.register(Format("loud") { $0.uppercased() })
+        cache.register(CacheFormat("loud") { $0.uppercased() })
         #expect(try await cache.size == 0)
         try await cache.set(String(repeating: "x", count: 1000), forKey: "lake")
         let one = try await cache.size
@@ -323,7 +323,7 @@ struct CacheChangingTests {
     @Test func sizeIsFollowedOnceKnown() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        cache.register(Format("loud") { $0.uppercased() })
+        cache.register(CacheFormat("loud") { $0.uppercased() })
         // Nothing is opened while the thread that would do it makes bytes.
         let started = Gate(), held = DispatchSemaphore(value: 0)
         try await cache.disk(for: "loud")?.set(forKey: "held") {

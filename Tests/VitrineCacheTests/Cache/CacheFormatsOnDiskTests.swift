@@ -9,12 +9,12 @@ import VitrineDatabase
 struct CacheFormatsOnDiskTests {
     private static let text = String(repeating: "x", count: 1000)
 
-    private func fill(_ cache: Cache<String>, _ format: FormatName, _ numbers: Range<Int>) async throws {
+    private func fill(_ cache: ValueCache<String>, _ format: FormatName, _ numbers: Range<Int>) async throws {
         for number in numbers { try await cache.set(Self.text, forKey: CacheKey("k\(number)"), format: format) }
         try await cache.flush()
     }
 
-    private func keys(_ cache: Cache<String>, _ format: FormatName) async throws -> Set<String> {
+    private func keys(_ cache: ValueCache<String>, _ format: FormatName) async throws -> Set<String> {
         Set(try await cache.entries(of: format).map(\.key.identity))
     }
 
@@ -25,7 +25,7 @@ struct CacheFormatsOnDiskTests {
         }
         let cache = fixture.cache
         let names: [FormatName] = ["a", "b", "c", "d"]
-        for name in names { cache.register(Format(name)) }
+        for name in names { cache.register(CacheFormat(name)) }
         for round in 0..<10 {
             for name in names {
                 try await fill(cache, name, round * 5..<round * 5 + 5)
@@ -43,7 +43,7 @@ struct CacheFormatsOnDiskTests {
         #expect(try CacheFixture<String> { $0.diskCapacity = 1000 }.cache.totalDiskCapacity == 2000)
         #expect(try CacheFixture<String> { $0.totalDiskCapacity = 10 }.cache.totalDiskCapacity == 10)
         let cache = try CacheFixture<String> { $0.diskCapacity = 1000 }.cache
-        cache.register(Format("large", diskCapacity: 5000))
+        cache.register(CacheFormat("large", diskCapacity: 5000))
         #expect(cache.totalDiskCapacity == 5000)
         let none = try CacheFixture<String> { $0.diskCapacity = .unlimited }.cache
         #expect(none.totalDiskCapacity == .unlimited)
@@ -52,7 +52,7 @@ struct CacheFormatsOnDiskTests {
     @Test func loweredTotalEvictsAtOnceAndAtOpening() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        cache.register(Format("loud"))
+        cache.register(CacheFormat("loud"))
         try await fill(cache, .original, 0..<20)
         try await fill(cache, "loud", 0..<20)
         try await cache.setTotalDiskCapacity(20_000)
@@ -68,11 +68,11 @@ struct CacheFormatsOnDiskTests {
     @Test func formatRegisteredWithLessWhileOpenIsEvicted() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        cache.register(Format("loud"))
+        cache.register(CacheFormat("loud"))
         try await fill(cache, .original, 0..<10)
         try await fill(cache, "loud", 0..<10)
         cache.unregister("loud")
-        #expect(cache.register(Format("loud", diskCapacity: 5000)))
+        #expect(cache.register(CacheFormat("loud", diskCapacity: 5000)))
         #expect(try await cache.size(of: "loud") <= 5000)
         #expect(try await cache.size(of: "loud") > 2000)
         #expect(try await cache.count() == 10)
@@ -81,9 +81,9 @@ struct CacheFormatsOnDiskTests {
     @Test func formatRegisteredTwiceKeepsItsFirstCapacityAndEntries() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        #expect(cache.register(Format("loud", diskCapacity: 50_000)))
+        #expect(cache.register(CacheFormat("loud", diskCapacity: 50_000)))
         try await fill(cache, "loud", 0..<10)
-        #expect(!cache.register(Format("loud", diskCapacity: 1000)))
+        #expect(!cache.register(CacheFormat("loud", diskCapacity: 1000)))
         #expect(cache.disk(for: "loud")?.capacity == 50_000)
         #expect(try await cache.count(of: "loud") == 10)
     }
@@ -91,10 +91,10 @@ struct CacheFormatsOnDiskTests {
     @Test func cachesWithDifferentFormatsShareADirectory() async throws {
         let fixture = try CacheFixture<String>()
         let one = fixture.cache, other = fixture.another()
-        one.register(Format("a"))
-        one.register(Format("both", diskCapacity: 20_000))
-        other.register(Format("b"))
-        other.register(Format("both", diskCapacity: 20_000))
+        one.register(CacheFormat("a"))
+        one.register(CacheFormat("both", diskCapacity: 20_000))
+        other.register(CacheFormat("b"))
+        other.register(CacheFormat("both", diskCapacity: 20_000))
         for number in 0..<20 {
             for (cache, name) in [(one, "a"), (other, "b"), (one, "both"), (other, "both")] {
                 try await cache.set("\(name) \(number)", forKey: CacheKey("k\(number)"), format: FormatName(name))
@@ -120,7 +120,7 @@ struct CacheFormatsOnDiskTests {
         let fixture = try CacheFixture<String> { $0.totalDiskCapacity = 30_000 }
         do {
             let earlier = fixture.another()
-            earlier.register(Format("old"))
+            earlier.register(CacheFormat("old"))
             try await fill(earlier, "old", 0..<15)
         }
         fixture.clock.advance(by: .seconds(3600))
@@ -128,7 +128,7 @@ struct CacheFormatsOnDiskTests {
         try await fill(cache, .original, 0..<15)
         #expect(try await cache.count() == 15)
         #expect(try await cache.size <= 30_000)
-        cache.register(Format("old"))
+        cache.register(CacheFormat("old"))
         #expect(try await cache.count(of: "old") < 15)
         try await fill(cache, .original, 15..<25)
         #expect(try await cache.count(of: "old") == 0)
@@ -138,7 +138,7 @@ struct CacheFormatsOnDiskTests {
     @Test func clearedFormatLeavesTheOthersAndTheirFiles() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        cache.register(Format("loud"))
+        cache.register(CacheFormat("loud"))
         let large = String(repeating: "y", count: 100_000)
         for name: FormatName in [.original, "loud"] {
             try await cache.set(large, forKey: "large", format: name)
@@ -163,7 +163,7 @@ struct CacheFormatsOnDiskTests {
     @Test func putsOfOtherFormatsStayWhenOneIsCleared() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        cache.register(Format("loud"))
+        cache.register(CacheFormat("loud"))
         let started = Gate(), held = DispatchSemaphore(value: 0)
         try await cache.disk()?.set(forKey: "held") {
             started.open()
@@ -192,7 +192,7 @@ struct CacheFormatsOnDiskTests {
         }
         try fixture.directory.write("kept", to: "test/other/notes/text")
         let cache = fixture.cache
-        cache.register(Format("auto-40x30-fill"))
+        cache.register(CacheFormat("auto-40x30-fill"))
         #expect(try await cache.size == 0)
         try await cache.set("water", forKey: "lake", format: "auto-40x30-fill")
         try await cache.flush()
@@ -212,7 +212,7 @@ struct CacheFormatsOnDiskTests {
         let cache = fixture.cache
         let capacities: [FormatName: Int] = ["small": 50_000, "large": 300_000, "middle": 150_000]
         let names = capacities.keys.sorted { $0.description < $1.description }
-        for name in names { cache.register(Format(name, diskCapacity: ByteCount(capacities[name] ?? 0))) }
+        for name in names { cache.register(CacheFormat(name, diskCapacity: ByteCount(capacities[name] ?? 0))) }
         var random = SeededGenerator(11)
         var last: [String: [UInt8]] = [:]
         for step in 0..<1500 {
@@ -255,7 +255,7 @@ struct CacheFormatsOnDiskTests {
         do {
             let cache = fixture.cache
             for name: FormatName in ["a", "nobody's"] {
-                cache.register(Format(name))
+                cache.register(CacheFormat(name))
                 try await cache.set(String(repeating: "y", count: 100_000), forKey: "large", format: name)
                 try await fill(cache, name, 0..<20)
             }
@@ -263,10 +263,10 @@ struct CacheFormatsOnDiskTests {
             try Database(path: fixture.directory.file("test/v3/current/cache.sqlite")).execute("DROP TABLE litter")
         }
         let cache = fixture.another()
-        cache.register(Format("a"))
+        cache.register(CacheFormat("a"))
         #expect(try await cache.count(of: "a") == 21)
         #expect(await cache.storedFormats == ["original", "a", "nobody's"])
-        cache.register(Format("nobody's"))
+        cache.register(CacheFormat("nobody's"))
         #expect(try await cache.value(forKey: "k7", format: "nobody's") == Self.text)
         #expect(try await cache.value(forKey: "large", format: "a")?.utf8.count == 100_000)
         #expect(cache.disk()?.statistics.recoveries == 1)

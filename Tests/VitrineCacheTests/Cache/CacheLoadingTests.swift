@@ -124,7 +124,7 @@ struct CacheLoadingTests {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
         let callers = Recorder<Bool>()
-        var format = Format<String>("coded")
+        var format = CacheFormat<String>("coded")
         // A task-local value is seen by the caller's task alone.
         format.encode = { value in
             callers.add(TaskFlag.isCaller)
@@ -226,7 +226,7 @@ struct CacheLoadingTests {
     @Test func manyTasksAtOnceAgree() async throws {
         let fixture = try CacheFixture<String> { $0.memoryCapacity = 500 }
         let cache = fixture.cache
-        cache.register(Format("loud") { $0.uppercased() })
+        cache.register(CacheFormat("loud") { $0.uppercased() })
         try await withThrowingTaskGroup(of: Void.self) { group in
             for task in 0..<8 {
                 group.addTask {

@@ -31,7 +31,7 @@ struct CacheLookupTests {
         cache["lake"] = nil
         #expect(cache["lake"] == nil)
 
-        cache.register(Format("loud") { $0.uppercased() })
+        cache.register(CacheFormat("loud") { $0.uppercased() })
         cache["lake", "loud"] = "WATER"
         #expect(cache["lake", "loud"] == "WATER")
         #expect(cache["lake"] == nil)
@@ -121,7 +121,7 @@ struct CacheLookupTests {
     @Test func whatIsAliveElsewhereSurvivesClearedMemory() async throws {
         let fixture = try CacheFixture<Portrayed>()
         let cache = fixture.cache
-        var own = Format<Portrayed>("own")
+        var own = CacheFormat<Portrayed>("own")
         own.memoryCapacity = 1000
         cache.register(own)
         let held = Portrayed("lake")

@@ -36,7 +36,7 @@ struct CachePrefetchingTests {
         let cache = fixture.cache
         let runs = Counter(), transforms = Counter()
         cache.register(
-            Format("loud") { value in
+            CacheFormat("loud") { value in
                 transforms.add(1)
                 return value.uppercased()
             })
@@ -56,7 +56,7 @@ struct CachePrefetchingTests {
     @Test func entriesOfFormatsAreStoredWhereOriginalsAreNot() async throws {
         let fixture = try CacheFixture<String> { $0.storesOriginals = false }
         let cache = fixture.cache
-        cache.register(Format("loud") { $0.uppercased() })
+        cache.register(CacheFormat("loud") { $0.uppercased() })
         let runs = Counter()
         try await cache.prefetch(from: fetcher(Array("water".utf8), runs), format: "loud", to: .disk)
         #expect(await cache.depth(of: "lake", format: "loud") == .disk)
@@ -67,7 +67,7 @@ struct CachePrefetchingTests {
     @Test func warmsMemory() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        cache.register(Format("loud") { $0.uppercased() })
+        cache.register(CacheFormat("loud") { $0.uppercased() })
         let runs = Counter()
         for _ in 0..<2 {
             try await cache.prefetch(from: fetcher(Array("water".utf8), runs), format: "loud", to: .memory)
@@ -102,8 +102,8 @@ struct CachePrefetchingTests {
     @Test func prefetchesAndLoadsShareOneFetch() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        cache.register(Format("loud") { $0.uppercased() })
-        let gate = Gate(), started = Gate(), runs = Counter(), priorities = Recorder<Priority>()
+        cache.register(CacheFormat("loud") { $0.uppercased() })
+        let gate = Gate(), started = Gate(), runs = Counter(), priorities = Recorder<RequestPriority>()
         let fetcher = ValueFetcher<String>(key: "lake") { context in
             runs.add(1)
             started.open()

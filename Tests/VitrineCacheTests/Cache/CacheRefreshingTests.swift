@@ -32,8 +32,8 @@ struct CacheRefreshingTests {
     @Test func refreshRemovesWhatWasMadeFromTheOldOriginal() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        cache.register(Format("loud") { $0.uppercased() })
-        cache.register(Format("twice") { $0 + $0 })
+        cache.register(CacheFormat("loud") { $0.uppercased() })
+        cache.register(CacheFormat("twice") { $0 + $0 })
         let old = ValueFetcher<String>(key: "lake") { "old" }
         for format in cache.formatNames { _ = try await cache.value(from: old, format: format) }
         let new = ValueFetcher<String>(key: "lake") { "new" }

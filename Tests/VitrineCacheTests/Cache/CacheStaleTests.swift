@@ -35,7 +35,7 @@ struct CacheStaleTests {
         }
     }
 
-    private func waitForRefreshes<Value>(_ cache: Cache<Value>) async {
+    private func waitForRefreshes<Value>(_ cache: ValueCache<Value>) async {
         while cache.runningRefreshes > 0 { await Task.yield() }
     }
 
@@ -65,7 +65,7 @@ struct CacheStaleTests {
         _ = try await cache.value(from: page)
         let slow = Gate()
         let next = Page("two", gate: slow)
-        cache.register(Format("loud") { $0.uppercased() })
+        cache.register(CacheFormat("loud") { $0.uppercased() })
         fixture.clock.advance(by: .seconds(61))
         for _ in 0..<3 { #expect(try await cache.value(from: next) == "one") }
         // Made from the stale original, and not stored.
@@ -145,7 +145,7 @@ struct CacheStaleTests {
         let cache = fixture.cache
         let transforms = Counter()
         cache.register(
-            Format("loud") { value in
+            CacheFormat("loud") { value in
                 transforms.add(1)
                 return value.uppercased()
             })
@@ -178,7 +178,7 @@ struct CacheStaleTests {
     @Test func updatesGiveWhatIsStoredAndThenWhatIsNew() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        cache.register(Format("loud") { $0.uppercased() })
+        cache.register(CacheFormat("loud") { $0.uppercased() })
         let page = Page("one")
         #expect(try await all(cache.updates(from: page)) == ["one"])
         // Fresh: nobody is asked.

@@ -28,8 +28,8 @@ struct CacheTagTests {
     @Test func removesTheEntriesOfATagFromAllLevelsAndFormats() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        cache.register(Format("upper") { $0.uppercased() })
-        var apart = Format<String>("apart") { $0 + "!" }
+        cache.register(CacheFormat("upper") { $0.uppercased() })
+        var apart = CacheFormat<String>("apart") { $0 + "!" }
         apart.memoryCapacity = .megabytes(1)
         cache.register(apart)
         for key in ["a", "b"] as [CacheKey] {
@@ -97,8 +97,8 @@ struct CacheTagTests {
     @Test func derivedValuesHaveTheTagsOfTheirOriginal() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        cache.register(Format("upper") { $0.uppercased() })
-        cache.register(Format("double") { $0 + $0 })
+        cache.register(CacheFormat("upper") { $0.uppercased() })
+        cache.register(CacheFormat("double") { $0 + $0 })
         try await cache.set("text", forKey: "a", tags: ["t"])
         // From memory, then from disk.
         #expect(try await cache.value(forKey: "a", format: "upper") { "no" } == "TEXT")
@@ -171,7 +171,7 @@ struct CacheTagTests {
     @Test func loadThatRunsDuringAPurgeStoresNothing() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        cache.register(Format("upper") { $0.uppercased() })
+        cache.register(CacheFormat("upper") { $0.uppercased() })
         for format in ["original", "upper"] as [FormatName] {
             let fetcher = HeldFetcher(tags: ["t", "u"])
             async let loaded = cache.value(from: fetcher, format: format)
@@ -236,7 +236,7 @@ struct CacheTagTests {
         for purging in [cache, other] {
             let started = Gate(), gate = Gate()
             cache.unregister("slow")
-            cache.register(Format("slow") { text in
+            cache.register(CacheFormat("slow") { text in
                 started.open()
                 await gate.wait()
                 return text
@@ -257,7 +257,7 @@ struct CacheTagTests {
     @Test func memoryOfAnotherProcessBringsNothingBack() async throws {
         let fixture = try CacheFixture<String> { $0.memoryHits = .restoreMissing }
         let cache = fixture.cache, other = fixture.another()
-        other.register(Format("upper") { $0.uppercased() })
+        other.register(CacheFormat("upper") { $0.uppercased() })
         try await other.set("text", forKey: "a", tags: ["t"])
         try await other.set("rest", forKey: "b")
         try await other.flush()
@@ -272,7 +272,7 @@ struct CacheTagTests {
         try await other.flush()
         #expect(await cache.depth(of: "a") == .source)
         let another = fixture.another()
-        another.register(Format("upper") { $0.uppercased() })
+        another.register(CacheFormat("upper") { $0.uppercased() })
         #expect(await another.depth(of: "a", format: "upper") == .source)
     }
 

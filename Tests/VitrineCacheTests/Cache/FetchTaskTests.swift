@@ -134,7 +134,7 @@ struct FetchTests {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
         let gate = Gate(), started = Gate()
-        let seen = Recorder<Priority>()
+        let seen = Recorder<RequestPriority>()
         let fetcher = ValueFetcher<String>(key: "lake") { context in
             context.priority.observe { seen.add($0) }
             started.open()

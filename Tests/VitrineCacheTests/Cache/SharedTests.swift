@@ -5,11 +5,11 @@ import VitrineCore
 
 @Suite(.serialized) struct SharedTests {
     @Test func readyMadeCachesHaveNamesOfTheirOwn() {
-        #expect(Shared.data.name == "shared-data")
-        #expect(Shared.strings.name == "shared-strings")
-        #expect(Shared.json.name == "shared-json")
-        #expect(Set([Shared.data.directory, Shared.strings.directory, Shared.json.directory]).count == 3)
-        #expect(Shared.strings.directory == CacheConfiguration.defaultRoot + "/shared-strings")
+        #expect(SharedCaches.data.name == "shared-data")
+        #expect(SharedCaches.strings.name == "shared-strings")
+        #expect(SharedCaches.json.name == "shared-json")
+        #expect(Set([SharedCaches.data.directory, SharedCaches.strings.directory, SharedCaches.json.directory]).count == 3)
+        #expect(SharedCaches.strings.directory == CacheConfiguration.defaultRoot + "/shared-strings")
         // Used by now: it is too late to choose another root.
         #expect(!CacheConfiguration.setDefaultRoot("/elsewhere"))
     }
@@ -32,10 +32,10 @@ import VitrineCore
     }
 
     @Test func readyMadeCachesCanBeReplaced() throws {
-        let fixture = try CacheFixture<JSON>()
-        let usual = Shared.json
-        defer { Shared.json = usual }
-        Shared.json = fixture.cache
-        #expect(Shared.json === fixture.cache)
+        let fixture = try CacheFixture<JSONValue>()
+        let usual = SharedCaches.json
+        defer { SharedCaches.json = usual }
+        SharedCaches.json = fixture.cache
+        #expect(SharedCaches.json === fixture.cache)
     }
 }

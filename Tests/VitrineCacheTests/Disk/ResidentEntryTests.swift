@@ -34,13 +34,13 @@ import VitrineCore
         }
     }
 
-    private static func bytes(_ cache: Cache<[UInt8]>, _ key: CacheKey) -> [UInt8]? {
+    private static func bytes(_ cache: ValueCache<[UInt8]>, _ key: CacheKey) -> [UInt8]? {
         cache.withResidentBytes(forKey: key) { ($0, $0) }
     }
 
     /// The bytes of an entry that is there, as soon as they are read without waiting. That may need a connection, which
     /// another thread opens, and a read that waits, if the last one was some time ago.
-    private static func read(_ cache: Cache<[UInt8]>, _ key: CacheKey) async throws -> [UInt8] {
+    private static func read(_ cache: ValueCache<[UInt8]>, _ key: CacheKey) async throws -> [UInt8] {
         while true {
             try #require(try await cache.count() > 0)
             if let found = bytes(cache, key) { return found }
@@ -50,8 +50,8 @@ import VitrineCore
 
     /// A cache whose connection for reads that wait for nothing is open.
     private static func open(
-        _ fixture: CacheFixture<[UInt8]>, _ cache: Cache<[UInt8]>? = nil
-    ) async throws -> Cache<[UInt8]> {
+        _ fixture: CacheFixture<[UInt8]>, _ cache: ValueCache<[UInt8]>? = nil
+    ) async throws -> ValueCache<[UInt8]> {
         let cache = cache ?? fixture.cache
         try await cache.set([7], forKey: "open", levels: .disk)
         try await cache.flush()

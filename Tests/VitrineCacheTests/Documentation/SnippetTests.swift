@@ -9,14 +9,14 @@ struct SnippetTests {
         let directory = try TemporaryDirectory()
         let weather = Weather()
 
-        let cache = Cache<String>(name: "reports", configuration: CacheConfiguration(root: directory.path))
+        let cache = ValueCache<String>(name: "reports", configuration: CacheConfiguration(root: directory.path))
         let report = try await cache.value(forKey: "bremen", timeToLive: .seconds(600)) {
             try await weather.report("Bremen")
         }
         let now = cache["bremen"]  // memory only, at once
         #expect(report == "Bremen: rain" && now == report)
 
-        let short = Format<String>("short", diskCapacity: .megabytes(50)) { String($0.prefix(3)) }
+        let short = CacheFormat<String>("short", diskCapacity: .megabytes(50)) { String($0.prefix(3)) }
         cache.register(short)
         let start = try await cache.value(from: WeatherFetcher(city: "bremen"), format: "short")
         #expect(start == "Bre")
@@ -39,7 +39,7 @@ struct SnippetTests {
     @Test func readme() async throws {
         let directory = try TemporaryDirectory()
         try directory.write("Bremen: rain", to: "notes.txt")
-        let cache = Cache<String>(name: "notes", configuration: CacheConfiguration(root: directory.path))
+        let cache = ValueCache<String>(name: "notes", configuration: CacheConfiguration(root: directory.path))
         let text = try await cache.value(fromFile: directory.file("notes.txt"))
         let again = cache[CacheKey(directory.file("notes.txt"))]
         try await cache.audit(.notAccessed(for: .seconds(30 * 86_400)))

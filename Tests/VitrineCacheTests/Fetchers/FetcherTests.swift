@@ -64,7 +64,7 @@ struct FetcherTests {
     @Test func filesAreNotStoredForOtherFormats() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        cache.register(Format("loud") { $0.uppercased() })
+        cache.register(CacheFormat("loud") { $0.uppercased() })
         try fixture.directory.write("water", to: "lake.txt")
         let path = fixture.directory.file("lake.txt")
         #expect(try await cache.value(fromFile: path, format: "loud") == "WATER")

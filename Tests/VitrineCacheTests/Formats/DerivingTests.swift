@@ -9,12 +9,12 @@ struct DerivingTests {
         let fixture: CacheFixture<String>
         let loads = Counter()
         let cuts = Recorder<String>()
-        var cache: Cache<String> { fixture.cache }
+        var cache: ValueCache<String> { fixture.cache }
 
         init(_ change: (inout CacheConfiguration) -> Void = { _ in }) throws {
             fixture = try CacheFixture(change)
             for (name, length) in [("large", 8), ("medium", 4), ("small", 2)] {
-                var format = Format<String>(FormatName(name)) { [cuts] value in
+                var format = CacheFormat<String>(FormatName(name)) { [cuts] value in
                     cuts.add("\(name) of \(value.count)")
                     return String(value.prefix(length))
                 }
@@ -97,7 +97,7 @@ struct DerivingTests {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
         let seen = Recorder<[UInt8]>()
-        var format = Format<String>("head")
+        var format = CacheFormat<String>("head")
         format.derive = { bytes in
             seen.add(bytes)
             return try String(cacheBytes: Array(bytes.prefix(2)))

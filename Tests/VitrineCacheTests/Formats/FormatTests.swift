@@ -7,7 +7,7 @@ struct FormatTests {
     @Test func formatsHaveTheirOwnTransformEncoderAndPlaces() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        var format = Format<String>("loud", diskCapacity: .kilobytes(100), memoryCapacity: 1000) { $0.uppercased() }
+        var format = CacheFormat<String>("loud", diskCapacity: .kilobytes(100), memoryCapacity: 1000) { $0.uppercased() }
         format.encode = { Array("<\($0)>".utf8) }
         format.decode = { try String(cacheBytes: Array($0.dropFirst().dropLast())) }
         #expect(cache.register(format))
@@ -23,8 +23,8 @@ struct FormatTests {
     @Test func formatCapacitiesHold() async throws {
         let fixture = try CacheFixture<String> { $0.diskCapacity = .megabytes(1) }
         let cache = fixture.cache
-        cache.register(Format("tiny", diskCapacity: 5000, memoryCapacity: 300))
-        cache.register(Format("none", diskCapacity: 0))
+        cache.register(CacheFormat("tiny", diskCapacity: 5000, memoryCapacity: 300))
+        cache.register(CacheFormat("none", diskCapacity: 0))
         for number in 0..<50 {
             try await cache.set(String(repeating: "x", count: 100), forKey: CacheKey("\(number)"), format: "tiny")
         }
@@ -41,8 +41,8 @@ struct FormatTests {
         let fixture = try CacheFixture<String>()
         #expect(fixture.cache.formatNames == ["original"])
         #expect(FormatName.original.description == "original")
-        #expect(Format<String>.original.isIdentity)
-        #expect(!Format<String>("loud") { $0.uppercased() }.isIdentity)
+        #expect(CacheFormat<String>.original.isIdentity)
+        #expect(!CacheFormat<String>("loud") { $0.uppercased() }.isIdentity)
         #expect(try await fixture.cache.set("water", forKey: "lake") == "water")
     }
 
@@ -52,7 +52,7 @@ struct FormatTests {
         let cache = fixture.cache
         let runs = Counter(), gate = Gate(), started = Gate()
         cache.register(
-            Format("loud") { value in
+            CacheFormat("loud") { value in
                 runs.add(1)
                 started.open()
                 await gate.wait()
@@ -75,17 +75,17 @@ struct FormatTests {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
         #expect(cache.format("loud") == nil || cache.format("loud")?.name == nil)
-        #expect(cache.register(Format("loud") { $0.uppercased() }))
+        #expect(cache.register(CacheFormat("loud") { $0.uppercased() }))
         #expect(cache.format("loud")?.name == "loud")
         // The first one stays.
-        #expect(!cache.register(Format("loud") { $0 }))
-        #expect(!cache.register(Format(.original) { $0.uppercased() }))
+        #expect(!cache.register(CacheFormat("loud") { $0 }))
+        #expect(!cache.register(CacheFormat(.original) { $0.uppercased() }))
         #expect(try await cache.set("water", forKey: "lake", format: "loud") == "WATER")
         try await cache.flush()
         cache.unregister("loud")
         #expect(cache["lake", "loud"] == nil)
         #expect(await code { _ = try await cache.value(forKey: "lake", format: "loud") } == -101)
-        #expect(cache.register(Format("loud")))
+        #expect(cache.register(CacheFormat("loud")))
         #expect(try await cache.value(forKey: "lake", format: "loud") == "WATER")
         cache.unregister(.original)
         #expect(cache.formatNames == ["original", "loud"])
@@ -94,7 +94,7 @@ struct FormatTests {
     @Test func failedTransformsStoreNothingInTheFormat() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache
-        cache.register(Format("broken") { _ in throw SourceFailure() })
+        cache.register(CacheFormat("broken") { _ in throw SourceFailure() })
         #expect(await code { _ = try await cache.value(forKey: "lake", format: "broken") { "water" } } == -531)
         #expect(await code { try await cache.set("water", forKey: "lake", format: "broken") } == -531)
         #expect(await cache.depth(of: "lake", format: "broken") == .source)

@@ -7,7 +7,7 @@ struct CacheFixture<Value: CacheableValue>: Sendable {
     let directory: TemporaryDirectory
     let clock = ManualClock()
     let pressure = MemoryPressure()
-    let cache: Cache<Value>
+    let cache: ValueCache<Value>
 
     init(name: String = "test", _ change: (inout CacheConfiguration) -> Void = { _ in }) throws {
         directory = try TemporaryDirectory()
@@ -15,14 +15,14 @@ struct CacheFixture<Value: CacheableValue>: Sendable {
         configuration.clock = .following(clock, from: .seconds(1_000_000))
         configuration.memoryPressure = pressure
         change(&configuration)
-        cache = Cache(name: name, configuration: configuration)
+        cache = ValueCache(name: name, configuration: configuration)
     }
 
     /// Another cache on the same directory: another process, as far as memory is concerned.
-    func another(name: String = "test", _ change: (inout CacheConfiguration) -> Void = { _ in }) -> Cache<Value> {
+    func another(name: String = "test", _ change: (inout CacheConfiguration) -> Void = { _ in }) -> ValueCache<Value> {
         var configuration = cache.configuration
         change(&configuration)
-        return Cache(name: name, configuration: configuration)
+        return ValueCache(name: name, configuration: configuration)
     }
 }
 

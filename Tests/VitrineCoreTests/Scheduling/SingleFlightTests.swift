@@ -15,7 +15,7 @@ struct SingleFlightTests {
 
         @discardableResult
         func join(
-            _ name: String, _ key: CacheKey = "key", _ priority: Priority = .normal
+            _ name: String, _ key: CacheKey = "key", _ priority: RequestPriority = .normal
         ) -> FlightSubscription<CacheKey, Int> {
             flights.join(key, priority: priority) { [started] in started.add($0) } deliver: { [results] result in
                 switch result {
@@ -50,7 +50,7 @@ struct SingleFlightTests {
 
     @Test func priorityIsTheHighestOnJoinChangeAndLeave() {
         let runs = Runs()
-        let seen = Recorder<Priority>()
+        let seen = Recorder<RequestPriority>()
         let low = runs.join("low", "key", .low)
         runs.started.all[0].priority.observe { seen.add($0) }
         let high = runs.join("high", "key", .high)
@@ -186,13 +186,13 @@ struct SingleFlightTests {
                 group.addTask {
                     for index in 0..<1000 {
                         let key = CacheKey("\(index % 3)")
-                        let subscription = flights.join(key, priority: Priority.allCases[index % 5]) { flight in
+                        let subscription = flights.join(key, priority: RequestPriority.allCases[index % 5]) { flight in
                             BlockingExecutor.shared.submit { flight.finish(.success(lane)) }
                         } deliver: { result in
                             delivered.add(1)
                             if case .success = result { values.add(1) }
                         }
-                        subscription.setPriority(Priority.allCases[(index + lane) % 5])
+                        subscription.setPriority(RequestPriority.allCases[(index + lane) % 5])
                         if (index + lane) % 2 == 0 { subscription.leave() }
                     }
                 }

@@ -13,7 +13,7 @@ struct WorkQueueStressTests {
                 group.addTask {
                     var items: [WorkItem] = []
                     for index in 0..<500 {
-                        let priority = Priority.allCases[(index + lane) % 5]
+                        let priority = RequestPriority.allCases[(index + lane) % 5]
                         let item = queue.enqueue(
                             priority: priority, onCancel: { ended.add(1) }
                         ) { item in
@@ -26,7 +26,7 @@ struct WorkQueueStressTests {
                             }
                         }
                         items.append(item)
-                        if index % 3 == 0 { items[index / 2].priority = Priority.allCases[index % 5] }
+                        if index % 3 == 0 { items[index / 2].priority = RequestPriority.allCases[index % 5] }
                         if index % 7 == 0 { items[index / 2].cancel() }
                     }
                 }
@@ -46,7 +46,7 @@ struct WorkQueueStressTests {
             for index in 0..<400 {
                 group.addTask {
                     let task = Task {
-                        try await queue.run(priority: Priority.allCases[index % 5]) {
+                        try await queue.run(priority: RequestPriority.allCases[index % 5]) {
                             let now = inside.add(1)
                             #expect(now <= 2)
                             await Task.yield()

@@ -7,7 +7,7 @@ struct WorkQueueTests {
     /// Enqueues work that records its name when it starts and ends at once.
     @discardableResult
     private func add(
-        _ name: String, _ priority: Priority = .normal, to queue: WorkQueue, _ log: Recorder<String>
+        _ name: String, _ priority: RequestPriority = .normal, to queue: WorkQueue, _ log: Recorder<String>
     ) -> WorkItem {
         queue.enqueue(priority: priority) { item in
             log.add(name)

@@ -4,8 +4,8 @@ import VitrineImaging
 import VitrineHEIF
 
 struct LibAVIFEncoderTests {
-    private func picture(hasAlpha: Bool) -> Image {
-        Image(width: 61, height: 43, alpha: hasAlpha ? .straight : .opaque) { bytes in
+    private func picture(hasAlpha: Bool) -> PixelImage {
+        PixelImage(width: 61, height: 43, alpha: hasAlpha ? .straight : .opaque) { bytes in
             for i in 0..<(61 * 43) {
                 let (x, y) = (i % 61, i / 61)
                 bytes[4 * i] = UInt8(x * 4)

@@ -231,7 +231,7 @@ struct AnimatedImageTests {
     }
 }
 
-extension Image {
+extension PixelImage {
     /// FNV-1a over pixels, as Fixtures/Info/make.py computes it; an empty pixel is four zeros.
     fileprivate var digest: UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
@@ -247,7 +247,7 @@ extension Image {
     }
 
     /// The largest difference of a premultiplied channel.
-    fileprivate func worstDifference(from other: Image) -> Int {
+    fileprivate func worstDifference(from other: PixelImage) -> Int {
         guard size == other.size else { return 255 }
         let (one, two) = (converted(to: .premultiplied), other.converted(to: .premultiplied))
         return one.withUnsafeBytes { a in

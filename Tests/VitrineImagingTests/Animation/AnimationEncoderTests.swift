@@ -4,8 +4,8 @@ import VitrineImaging
 
 struct AnimationEncoderTests {
     /// A square that moves over a gradient.
-    private static func frame(_ index: Int, side: Int = 48, alpha: Image.Alpha = .opaque) -> Image {
-        Image(width: side, height: side, alpha: alpha) { pixels in
+    private static func frame(_ index: Int, side: Int = 48, alpha: PixelImage.Alpha = .opaque) -> PixelImage {
+        PixelImage(width: side, height: side, alpha: alpha) { pixels in
             for y in 0..<side {
                 for x in 0..<side {
                     let isSquare = (6 * index..<6 * index + 12).contains(x) && (10..<22).contains(y)
@@ -19,7 +19,7 @@ struct AnimationEncoderTests {
         }
     }
 
-    private static func meanDifference(_ one: Image, _ other: Image) -> Double {
+    private static func meanDifference(_ one: PixelImage, _ other: PixelImage) -> Double {
         var sum = 0
         for y in 0..<one.height {
             for x in 0..<one.width {
@@ -40,7 +40,7 @@ struct AnimationEncoderTests {
 
     @Test(arguments: [OutputFormat.webp(quality: 0.9), .avif(quality: 0.9)])
     func framesAreReadAsTheyWereWritten(_ format: OutputFormat) throws {
-        for alpha in [Image.Alpha.opaque, .straight] {
+        for alpha in [PixelImage.Alpha.opaque, .straight] {
             let encoder = try AnimationEncoder(as: format, loopCount: 3, isOpaque: alpha == .opaque)
             for index in 0..<5 { try encoder.add(Self.frame(index, alpha: alpha), seconds: 0.1 + 0.05 * Double(index)) }
             let animation = try Self.opened(encoder.finish())
@@ -93,13 +93,13 @@ struct AnimationEncoderTests {
         #expect(throws: ImageError.self) { try encoder.add(Self.frame(1), seconds: 0.1) }
         #expect(throws: ImageError.self) { try encoder.finish() }
         let wide = try AnimationEncoder(as: .webp())
-        #expect(throws: ImageError.self) { try wide.add(Image(size: PixelSize(width: 16_384, height: 1)), seconds: 1) }
+        #expect(throws: ImageError.self) { try wide.add(PixelImage(size: PixelSize(width: 16_384, height: 1)), seconds: 1) }
     }
 
     @Test func translucentPixelsOfAnOpaqueAnimationGetAWhiteGround() throws {
         let encoder = try AnimationEncoder(as: .webp(quality: 1), isOpaque: true)
-        try encoder.add(Image(size: PixelSize(16)), seconds: 1)
-        try encoder.add(Image(size: PixelSize(16), color: .black), seconds: 1)
+        try encoder.add(PixelImage(size: PixelSize(16)), seconds: 1)
+        try encoder.add(PixelImage(size: PixelSize(16), color: .black), seconds: 1)
         let animation = try Self.opened(encoder.finish())
         let color = try animation.decodeImage(at: 0)[8, 8]
         #expect(color.red > 250 && color.green > 250 && color.alpha == 255)

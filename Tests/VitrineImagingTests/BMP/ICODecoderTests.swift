@@ -76,7 +76,7 @@ struct ICODecoderTests {
         let image = try ImageDecoder(isolation: .inProcess).decode(.bytes(file))
         for y in 0..<3 {
             for x in 0..<5 {
-                #expect(image[x, y] == Color(red: 200, green: UInt8(20 * x), blue: UInt8(10 * y)))
+                #expect(image[x, y] == PixelColor(red: 200, green: UInt8(20 * x), blue: UInt8(10 * y)))
             }
         }
     }

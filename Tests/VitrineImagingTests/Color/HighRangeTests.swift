@@ -64,18 +64,18 @@ import VitrineImaging
 
     // MARK: Pictures
 
-    private static func pixel(_ image: Image, _ x: Int, _ y: Int) -> [UInt8] {
+    private static func pixel(_ image: PixelImage, _ x: Int, _ y: Int) -> [UInt8] {
         image.withUnsafeBytes { bytes in (0..<3).map { bytes[y * image.bytesPerRow + 4 * x + $0] } }
     }
 
     /// The squares of the chart.
-    private static func squares(_ image: Image) -> [[UInt8]] {
+    private static func squares(_ image: PixelImage) -> [[UInt8]] {
         (0..<12).map { i in
             pixel(image, (2 * (i % 4) + 1) * image.width / 8, (2 * (i / 4) + 1) * image.height / 6)
         }
     }
 
-    private func expectChart(_ image: Image, _ name: String, tolerance: Double = 5) {
+    private func expectChart(_ image: PixelImage, _ name: String, tolerance: Double = 5) {
         for (found, color) in zip(Self.squares(image), Self.chart) {
             let shown = found.map(Self.linear)
             if (color.min() ?? 0) >= 0, (color.max() ?? 0) <= 1 {
@@ -204,7 +204,7 @@ import VitrineImaging
 
     @Test(arguments: [16, 18] as [UInt8]) func gainMapOfHEICIsUsed(_ transfer: UInt8) throws {
         let file = ImageInput.bytes(try Self.heicWithGain(transfer: transfer), name: "gain.heic")
-        func square(_ i: Int, of image: Image) -> [UInt8] {
+        func square(_ i: Int, of image: PixelImage) -> [UInt8] {
             Self.pixel(image, (2 * (i % 4) + 1) * image.width / 8, (2 * (i / 4) + 1) * image.height / 8)
         }
         for size in [ImageResizer.none, .fit(16)] {
@@ -302,7 +302,7 @@ import VitrineImaging
         let chunk = PNGSupport.chunk("cICP", [1, 13, 0, 0])
         let file = PNGSupport.file(2, 1, type: 6, [16, 235, 16, 128, 235, 16, 235, 255], extra: chunk)
         let image = try Self.decoder.decode(.bytes(file, name: "alpha"))
-        #expect(image[0, 0].alpha == 128 && image[1, 0] == Color(red: 255, green: 0, blue: 255))
+        #expect(image[0, 0].alpha == 128 && image[1, 0] == PixelColor(red: 255, green: 0, blue: 255))
         let palette = PNGSupport.chunk("PLTE", [16, 16, 16, 235, 235, 235])
         let indexed = PNGSupport.file(2, 1, type: 3, [0, 1], extra: chunk + palette)
         #expect(try Self.levels(indexed) == [[0, 0, 0], [255, 255, 255]])
@@ -483,7 +483,7 @@ import VitrineImaging
         .enabled(if: Corpus.isAvailable, "needs the shared corpus"),
         arguments: ["colors_hdr_p3.avif", "colors_hdr_rec2020.avif"])
     func scenesOfHighRangeLookLikeTheirStandardOnes(_ name: String) throws {
-        func picture(_ name: String) throws -> Image {
+        func picture(_ name: String) throws -> PixelImage {
             try Self.decoder.decode(.file(try #require(Corpus.file("hdr/\(name)"))))
         }
         let (standard, high) = (try picture("colors_sdr_srgb.avif"), try picture(name))

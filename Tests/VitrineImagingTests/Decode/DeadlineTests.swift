@@ -31,7 +31,7 @@ private struct ScriptedDecoder: Sendable {
             return ImageInfo(format: format, storedSize: PixelSize(4))
         } decode: { source, request in
             try pixels(source, request)
-            return Image(size: PixelSize(4), color: .white)
+            return PixelImage(size: PixelSize(4), color: .white)
         }
     }
 }

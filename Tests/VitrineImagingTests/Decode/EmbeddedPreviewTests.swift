@@ -18,7 +18,7 @@ import VitrineJPEG
         ///   - orientation: What the file says of its pixels.
         ///   - inner: What the preview's own header says of them.
         init(_ orientation: Int = 1, inner: Int = 1, previewSize: PixelSize = Photo.previewSize) throws {
-            var colors = Image(size: previewSize, color: .black)
+            var colors = PixelImage(size: previewSize, color: .black)
             let quadrants: [[UInt8]] = [[220, 30, 30], [30, 200, 30], [30, 30, 220], [230, 230, 230]]
             let stride = colors.bytesPerRow
             colors.withUnsafeMutableBytes { pixels in
@@ -34,7 +34,7 @@ import VitrineJPEG
             options.metadata = ImageMetadata(exif: Photo.exif(inner, preview: []))
             preview = try encoder.encode(colors, quality: 1, options: options)
             options.metadata = ImageMetadata(exif: Photo.exif(orientation, preview: preview))
-            let gray = Image(size: Photo.size, color: Color(red: 128, green: 128, blue: 128))
+            let gray = PixelImage(size: Photo.size, color: PixelColor(red: 128, green: 128, blue: 128))
             bytes = try encoder.encode(gray, quality: 0.9, options: options)
         }
 
@@ -56,11 +56,11 @@ import VitrineJPEG
 
     /// The picture shown for the preview when no more than that has arrived.
     private func arrivingPreview(_ photo: Photo, at resizer: ImageResizer, _ decoder: ImageDecoder) async throws
-        -> Image?
+        -> PixelImage?
     {
         let (chunks, continuation) = AsyncStream<[UInt8]>.makeStream()
         continuation.yield(photo.head)
-        var shown: Image?
+        var shown: PixelImage?
         for try await arriving in decoder.images(arrivingIn: chunks, name: "photo", at: resizer) {
             if arriving.stage == .complete { break }
             #expect(arriving.stage == .embeddedPreview)
@@ -133,7 +133,7 @@ import VitrineJPEG
         limits.maximumPixels = Photo.size.pixelCount
         let decoder = ImageDecoder(limits: limits, isolation: .inProcess)
         let image = try decoder.decode(.bytes(photo.bytes), at: .fit(30), options: Self.options)
-        #expect(image[3, 3] == Color(red: 128, green: 128, blue: 128))
+        #expect(image[3, 3] == PixelColor(red: 128, green: 128, blue: 128))
         let (chunks, continuation) = AsyncStream<[UInt8]>.makeStream()
         continuation.yield(photo.bytes)
         continuation.finish()

@@ -7,7 +7,7 @@ import VitrineSVG
 
 @Suite struct ImageDecoderTests {
     /// Mean absolute difference of the colour channels, in levels.
-    private func difference(_ a: Image, _ b: Image) -> Double {
+    private func difference(_ a: PixelImage, _ b: PixelImage) -> Double {
         guard a.size == b.size else { return .infinity }
         var sum = 0
         for y in 0..<a.height {

@@ -53,7 +53,7 @@ import VitrineSVG
     }
 
     @Test func aFileOfAnotherFormatIsReadUnderAnyName() throws {
-        let bytes = try Image(size: PixelSize(3), color: .white).encoded(as: .png)
+        let bytes = try PixelImage(size: PixelSize(3), color: .white).encoded(as: .png)
         let source = ByteSource(bytes: bytes, name: "picture.jxl")
         let reader = InputReader(codecs: codecs(without: .jxl))
         #expect(try reader.header(of: source, limits: .standard).info.format == .png)

@@ -5,7 +5,7 @@ import VitrineImaging
 
 /// A region of an image shows what a whole decode has there.
 @Suite struct RegionTests {
-    private static func difference(_ one: Image, _ other: Image) -> (most: Int, mean: Double) {
+    private static func difference(_ one: PixelImage, _ other: PixelImage) -> (most: Int, mean: Double) {
         guard one.size == other.size else { return (255, 255) }
         var (most, sum) = (0, 0)
         one.withUnsafeBytes { a in
@@ -34,7 +34,7 @@ import VitrineImaging
         ]
     }
 
-    private static func cropped(_ image: Image, _ part: PixelRect) throws -> Image {
+    private static func cropped(_ image: PixelImage, _ part: PixelRect) throws -> PixelImage {
         try image.processed(by: [.crop(x: part.x, y: part.y, width: part.size.width, height: part.size.height)])
     }
 
@@ -58,8 +58,8 @@ import VitrineImaging
     }
 
     /// A picture with detail in every block.
-    private static func detailed(_ width: Int, _ height: Int) -> Image {
-        Image(width: width, height: height, alpha: .opaque) { bytes in
+    private static func detailed(_ width: Int, _ height: Int) -> PixelImage {
+        PixelImage(width: width, height: height, alpha: .opaque) { bytes in
             var state: UInt32 = 1
             for at in stride(from: 0, to: 4 * width * height, by: 4) {
                 state = state &* 1_664_525 &+ 1_013_904_223

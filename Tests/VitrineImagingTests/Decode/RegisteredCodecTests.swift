@@ -9,7 +9,7 @@ import VitrineImaging
 private struct TestDecoder: Sendable {
     var format: ImageFormat
     var info: @Sendable (PixelSize) throws -> ImageInfo
-    var image: @Sendable (DecodeRequest, Image) throws -> Image = { $1 }
+    var image: @Sendable (DecodeRequest, PixelImage) throws -> PixelImage = { $1 }
     var recognize: @Sendable ([UInt8]) -> Bool
 
     init(_ name: String) {
@@ -46,10 +46,10 @@ private struct TestDecoder: Sendable {
         return (PixelSize(width: numbers[0], height: numbers[1]), lines[2].startIndex)
     }
 
-    func decode(_ source: ByteSource, _ request: DecodeRequest) throws -> Image {
+    func decode(_ source: ByteSource, _ request: DecodeRequest) throws -> PixelImage {
         let (size, end) = try header(source)
         let bytes = try source.bytes(at: end, count: size.width * size.height * 3)
-        let image = try Image(width: size.width, height: size.height, layout: .rgb8, alpha: .opaque, bytes: bytes)
+        let image = try PixelImage(width: size.width, height: size.height, layout: .rgb8, alpha: .opaque, bytes: bytes)
         return try self.image(request, image)
     }
 }
@@ -79,7 +79,7 @@ private struct TestDecoder: Sendable {
             let whole = try await ImageDecoder().image(from: decoder.input())
             #expect(whole.size == PixelSize(width: 40, height: 20))
             #expect(whole.alpha == .opaque)
-            #expect(whole[20, 10] == Color(red: 127, green: 127, blue: 128))
+            #expect(whole[20, 10] == PixelColor(red: 127, green: 127, blue: 128))
             let small = try await ImageDecoder().image(from: decoder.input(), at: .fit(10))
             #expect(small.size == PixelSize(width: 10, height: 5))
             #expect(small == (try ImageResizer.fit(10).resize(whole)))
@@ -104,7 +104,7 @@ private struct TestDecoder: Sendable {
     @Test func laterDecoderOfAFormatReplacesTheEarlierOne() async throws {
         let decoder = TestDecoder("twice-test")
         var second = decoder
-        second.image = { _, image in Image(size: image.size, color: .white) }
+        second.image = { _, image in PixelImage(size: image.size, color: .white) }
         try await registered(decoder) {
             #expect(try await ImageDecoder().image(from: decoder.input())[0, 0] != .white)
             try ImageDecoder.register(second.codec)
@@ -157,7 +157,7 @@ private struct TestDecoder: Sendable {
             return info
         }
         decoder.image = { request, image in
-            request.options.page == 2 ? Image(size: image.size, color: .white) : image
+            request.options.page == 2 ? PixelImage(size: image.size, color: .white) : image
         }
         try await registered(decoder) {
             let image = try await ImageDecoder().image(from: decoder.input())
@@ -184,7 +184,7 @@ private struct TestDecoder: Sendable {
         decoder.info = { [format = decoder.format] _ in
             ImageInfo(format: format, storedSize: PixelSize(width: w, height: h))
         }
-        decoder.image = { _, _ in Image(size: PixelSize(width: width, height: height), color: .white) }
+        decoder.image = { _, _ in PixelImage(size: PixelSize(width: width, height: height), color: .white) }
         try await registered(decoder) {
             for resizer in [ImageResizer.none, .fit(w == 40 ? 20 : 100)] {
                 let error = await #expect(throws: ImageError.self) {
@@ -199,7 +199,7 @@ private struct TestDecoder: Sendable {
         var decoder = TestDecoder("scaling-test")
         decoder.image = { request, image in
             guard let target = request.target, target.width <= 25 else { return image }
-            return Image(size: PixelSize(width: 21, height: 11), color: .white)
+            return PixelImage(size: PixelSize(width: 21, height: 11), color: .white)
         }
         try await registered(decoder) {
             let small = try await ImageDecoder().image(from: decoder.input(41, 21), at: .fit(20))

@@ -15,7 +15,7 @@ import VitrineRaster
         var testDescription: String { name }
     }
 
-    private static let picture = Image(width: 120, height: 90, alpha: .opaque) { pixels in
+    private static let picture = PixelImage(width: 120, height: 90, alpha: .opaque) { pixels in
         for i in 0..<(120 * 90) {
             let (x, y) = (i % 120, i / 120)
             // Every row has something that cannot be predicted from the one above.

@@ -9,7 +9,7 @@ import VitrineJPEG
 @Suite struct EmbeddedPictureTests {
     /// A JPEG file of one colour.
     static func jpeg(
-        _ width: Int, _ height: Int, _ color: Color = Color(red: 200, green: 60, blue: 20), orientation: Int? = nil
+        _ width: Int, _ height: Int, _ color: PixelColor = PixelColor(red: 200, green: 60, blue: 20), orientation: Int? = nil
     ) throws -> [UInt8] {
         var options = EncodeOptions()
         if let orientation {
@@ -18,12 +18,12 @@ import VitrineJPEG
             options.metadata = ImageMetadata(exif: exif.bytes)
         }
         return try LibJPEGEncoder().encode(
-            Image(size: PixelSize(width: width, height: height), color: color), quality: 0.95, options: options)
+            PixelImage(size: PixelSize(width: width, height: height), color: color), quality: 0.95, options: options)
     }
 
     /// A picture whose header is whole, and whose pixels are not all there.
     static func damaged(_ width: Int, _ height: Int) throws -> [UInt8] {
-        let noise = Image(width: width, height: height, alpha: .opaque) { pixels in
+        let noise = PixelImage(width: width, height: height, alpha: .opaque) { pixels in
             for i in pixels.indices { pixels[i] = i % 4 == 3 ? 255 : UInt8(truncatingIfNeeded: i &* i &* 31 >> 3) }
         }
         let bytes = try LibJPEGEncoder().encode(noise, quality: 0.95, options: EncodeOptions())
@@ -39,14 +39,14 @@ import VitrineJPEG
         return file + jpeg + [UInt8](repeating: 7, count: 4_000)
     }
 
-    static func color(_ image: Image) -> [Int] {
+    static func color(_ image: PixelImage) -> [Int] {
         image.withUnsafeBytes { bytes in
             let middle = image.height / 2 * image.bytesPerRow + image.width / 2 * 4
             return (0..<3).map { Int(bytes[middle + $0]) }
         }
     }
 
-    static func isClose(_ image: Image, _ color: Color) -> Bool {
+    static func isClose(_ image: PixelImage, _ color: PixelColor) -> Bool {
         let wanted = [Int(color.red), Int(color.green), Int(color.blue)]
         return zip(Self.color(image), wanted).allSatisfy { abs($0 - $1) <= 12 }
     }
@@ -77,7 +77,7 @@ import VitrineJPEG
         ] {
             let image = try decoder.decode(.bytes(file), at: resizer)
             #expect(image.size == size)
-            #expect(Self.isClose(image, Color(red: 200, green: 60, blue: 20)))
+            #expect(Self.isClose(image, PixelColor(red: 200, green: 60, blue: 20)))
         }
         var options = DecodeOptions()
         options.region = PixelRect(x: 0, y: 0, width: 100, height: 100)
@@ -161,7 +161,7 @@ import VitrineJPEG
         for input in [ImageInput.file(path), .bytes(file)] {
             let image = try decoder.decode(input, at: .fit(30))
             #expect(image.size == PixelSize(width: 30, height: 20))
-            #expect(Self.isClose(image, Color(red: 200, green: 60, blue: 20)))
+            #expect(Self.isClose(image, PixelColor(red: 200, green: 60, blue: 20)))
         }
     }
 

@@ -68,21 +68,21 @@ import VitrineImaging
         static func text(_ text: String) -> Value { .blob(2, Array(text.utf8) + [0]) }
     }
 
-    private static let red = Color(red: 210, green: 40, blue: 30)
-    private static let green = Color(red: 30, green: 190, blue: 40)
-    private static let blue = Color(red: 30, green: 40, blue: 210)
+    private static let red = PixelColor(red: 210, green: 40, blue: 30)
+    private static let green = PixelColor(red: 30, green: 190, blue: 40)
+    private static let blue = PixelColor(red: 30, green: 40, blue: 210)
 
     private let decoder = ImageDecoder(isolation: .inProcess)
 
-    private func jpeg(_ width: Int, _ height: Int, _ color: Color, orientation: Int? = nil) throws -> [UInt8] {
+    private func jpeg(_ width: Int, _ height: Int, _ color: PixelColor, orientation: Int? = nil) throws -> [UInt8] {
         try EmbeddedPictureTests.jpeg(width, height, color, orientation: orientation)
     }
 
-    private func decode(_ file: [UInt8], _ resizer: ImageResizer) throws -> Image {
+    private func decode(_ file: [UInt8], _ resizer: ImageResizer) throws -> PixelImage {
         try decoder.decode(.bytes(file, name: "made"), at: resizer)
     }
 
-    private func isColor(_ file: [UInt8], _ resizer: ImageResizer, _ color: Color) throws -> Bool {
+    private func isColor(_ file: [UInt8], _ resizer: ImageResizer, _ color: PixelColor) throws -> Bool {
         EmbeddedPictureTests.isClose(try decode(file, resizer), color)
     }
 

@@ -74,13 +74,13 @@ import VitrineContainers
     @Test func largestAndSmallestPicturesOfAPaintingAreUsed() throws {
         let bytes = ZipSample([
             Entry("mimetype", text: "application/x-krita"), Entry("preview.png", try jpeg(60)),
-            Entry("mergedimage.png", try EmbeddedPictureTests.jpeg(300, 200, Color(red: 0, green: 0, blue: 250))),
+            Entry("mergedimage.png", try EmbeddedPictureTests.jpeg(300, 200, PixelColor(red: 0, green: 0, blue: 250))),
         ]).bytes
         #expect(try ImageInfo(of: .bytes(bytes)).storedSize == PixelSize(width: 300, height: 200))
         let small = try decoder.decode(.bytes(bytes), at: .fit(30))
-        #expect(EmbeddedPictureTests.isClose(small, Color(red: 200, green: 60, blue: 20)))
+        #expect(EmbeddedPictureTests.isClose(small, PixelColor(red: 200, green: 60, blue: 20)))
         let large = try decoder.decode(.bytes(bytes), at: .fit(200))
-        #expect(EmbeddedPictureTests.isClose(large, Color(red: 0, green: 0, blue: 250)))
+        #expect(EmbeddedPictureTests.isClose(large, PixelColor(red: 0, green: 0, blue: 250)))
     }
 
     @Test func relationshipsNameTheThumbnail() throws {
@@ -178,7 +178,7 @@ import VitrineContainers
             <manifest><item id='a' href='a.jpg' media-type='image/jpeg' properties='cover-image'/>
             <item id='cover-2' href='b.jpg' media-type='image/jpeg'/></manifest>
             """
-        let sound = Entry("OEBPS/b.jpg", try EmbeddedPictureTests.jpeg(60, 30, Color(red: 0, green: 0, blue: 250)))
+        let sound = Entry("OEBPS/b.jpg", try EmbeddedPictureTests.jpeg(60, 30, PixelColor(red: 0, green: 0, blue: 250)))
         let whole = try jpeg(200)
         let frame = try #require(whole.indices.first { whole[$0...].starts(with: [0xFF, 0xC0]) })
         var broken = whole
@@ -188,7 +188,7 @@ import VitrineContainers
             let bytes = ZipSample(book(text, [Entry("OEBPS/a.jpg", cover), sound])).bytes
             let image = try decoder.decode(.bytes(bytes), at: .fit(20))
             #expect(image.size == PixelSize(width: 20, height: 10), "\(cover.count)")
-            #expect(EmbeddedPictureTests.isClose(image, Color(red: 0, green: 0, blue: 250)))
+            #expect(EmbeddedPictureTests.isClose(image, PixelColor(red: 0, green: 0, blue: 250)))
         }
         let pages = [Entry("1.jpg", Array(whole.prefix(whole.count / 2))), Entry("2.jpg", sound.content)]
         #expect(try decoder.decode(.bytes(ZipSample(pages).bytes), at: .fit(20)).height == 10)
@@ -215,7 +215,7 @@ import VitrineContainers
             #expect(try ImageInfo(of: .bytes(bytes)).storedSize == PixelSize(width: 60, height: 90))
             let image = try worker.decode(.bytes(bytes), at: .fit(180))
             #expect(image.size == PixelSize(width: 120, height: 180))
-            #expect(EmbeddedPictureTests.isClose(image, Color(red: 200, green: 60, blue: 20)))
+            #expect(EmbeddedPictureTests.isClose(image, PixelColor(red: 200, green: 60, blue: 20)))
         }
     }
 

@@ -6,7 +6,7 @@ struct EncodeTests {
     private struct FakeEncoder: ImageEncoding {
         let format: ImageFormat
 
-        func encode(_ image: Image, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
+        func encode(_ image: PixelImage, quality: Double, options: EncodeOptions) throws(ImageError) -> [UInt8] {
             Array("\(format.rawValue) \(Int((quality * 100).rounded()))".utf8)
                 + [UInt8](repeating: 0, count: Int(quality * 1_000) + 100)
         }
@@ -19,10 +19,10 @@ struct EncodeTests {
             codec?.encoders = [.jpeg, .png, .webp].contains(format) ? [FakeEncoder(format: format)] : []
             return codec
         })
-    private let opaque = Image(size: PixelSize(2), color: .white)
-    private let clear = Image(size: PixelSize(2), color: .clear)
+    private let opaque = PixelImage(size: PixelSize(2), color: .white)
+    private let clear = PixelImage(size: PixelSize(2), color: .clear)
 
-    private func written(_ image: Image, _ format: OutputFormat) throws -> String {
+    private func written(_ image: PixelImage, _ format: OutputFormat) throws -> String {
         let bytes = try image.encoded(as: format, options: EncodeOptions(), codecs: codecs)
         return String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
     }

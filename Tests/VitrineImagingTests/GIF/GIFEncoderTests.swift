@@ -11,16 +11,16 @@ struct GIFEncoderTests {
     }
 
     private func image(
-        _ width: Int, _ height: Int, alpha: Image.Alpha = .opaque, _ pixel: (Int, Int) -> [UInt8]
-    ) -> Image {
-        Image(width: width, height: height, alpha: alpha) { bytes in
+        _ width: Int, _ height: Int, alpha: PixelImage.Alpha = .opaque, _ pixel: (Int, Int) -> [UInt8]
+    ) -> PixelImage {
+        PixelImage(width: width, height: height, alpha: alpha) { bytes in
             for y in 0..<height {
                 for x in 0..<width { for (c, v) in pixel(x, y).enumerated() { bytes[(y * width + x) * 4 + c] = v } }
             }
         }
     }
 
-    private func bytes(_ image: Image) -> [UInt8] { image.withUnsafeBytes { Array($0) } }
+    private func bytes(_ image: PixelImage) -> [UInt8] { image.withUnsafeBytes { Array($0) } }
 
     @Test func keepsFewColoursExactly() throws {
         // 255 colours and transparency, on enough noise to fill the code table many times.
@@ -94,11 +94,11 @@ struct GIFEncoderTests {
 
     @Test func refusesWhatGIFCannotHold() {
         #expect(throws: ImageError.self) { try GIFEncoder().encode(frames: [], loopCount: 0) }
-        let frames = [(image: Image(size: PixelSize(2)), delay: 0.1), (image: Image(size: PixelSize(3)), delay: 0.1)]
+        let frames = [(image: PixelImage(size: PixelSize(2)), delay: 0.1), (image: PixelImage(size: PixelSize(3)), delay: 0.1)]
         #expect(throws: ImageError.self) { try GIFEncoder().encode(frames: frames, loopCount: 0) }
         #expect(throws: ImageError.self) {
             try GIFEncoder().encode(
-                Image(size: PixelSize(width: 65_536, height: 1)), quality: 1, options: EncodeOptions())
+                PixelImage(size: PixelSize(width: 65_536, height: 1)), quality: 1, options: EncodeOptions())
         }
     }
 }

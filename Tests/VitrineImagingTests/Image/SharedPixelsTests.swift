@@ -4,7 +4,7 @@ import VitrineImaging
 /// Pixels whose memory others hold.
 struct SharedPixelsTests {
     @Test func stayAsTheyAreWhenTheImageChanges() {
-        var image = Image(size: PixelSize(4), color: .white)
+        var image = PixelImage(size: PixelSize(4), color: .white)
         let shared = image.sharedPixels
         let before = Array(shared.sharedBytes)
         #expect(before.count == shared.count && before == image.withUnsafeBytes { Array($0) })
@@ -15,7 +15,7 @@ struct SharedPixelsTests {
     }
 
     @Test func areTheImagesOwn() {
-        let image = Image(size: PixelSize(4), color: .black), copy = image
+        let image = PixelImage(size: PixelSize(4), color: .black), copy = image
         #expect(image.sharedPixels === copy.sharedPixels)
     }
 }

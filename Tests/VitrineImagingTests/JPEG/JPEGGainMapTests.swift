@@ -51,7 +51,7 @@ import VitrineJPEG
 
     /// A JPEG file of 4 × 3 squares.
     private static func picture(side: Int, _ color: (Int) -> [UInt8]) throws -> [UInt8] {
-        let image = Image(width: 4 * side, height: 3 * side, alpha: .opaque) { pixels in
+        let image = PixelImage(width: 4 * side, height: 3 * side, alpha: .opaque) { pixels in
             for y in 0..<(3 * side) {
                 for x in 0..<(4 * side) {
                     let color = color(y / side * 4 + x / side) + [255]
@@ -204,7 +204,7 @@ import VitrineJPEG
     }
 }
 
-extension Image {
+extension PixelImage {
     fileprivate var storageBytes: [UInt8] { withUnsafeBytes { Array($0) } }
 }
 #endif

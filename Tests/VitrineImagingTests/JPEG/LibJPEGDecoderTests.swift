@@ -50,9 +50,9 @@ import VitrineJPEG
         // Eight fields: cyan, magenta, yellow, black, white, red ink and two mixtures; no marker of Adobe.
         let fields = try ImageDecoder().decode(.bytes(Fixture.bytes("JPEG/cmyk-no-adobe-marker.jpg")))
         let expected = [
-            Color(red: 0, green: 255, blue: 255), Color(red: 255, green: 0, blue: 255),
-            Color(red: 255, green: 255, blue: 0), Color(white: 0), Color(white: 255),
-            Color(red: 0, green: 128, blue: 128), Color(red: 207, green: 180, blue: 51), Color(white: 127),
+            PixelColor(red: 0, green: 255, blue: 255), PixelColor(red: 255, green: 0, blue: 255),
+            PixelColor(red: 255, green: 255, blue: 0), PixelColor(white: 0), PixelColor(white: 255),
+            PixelColor(red: 0, green: 128, blue: 128), PixelColor(red: 207, green: 180, blue: 51), PixelColor(white: 127),
         ]
         for (i, color) in expected.enumerated() {
             let pixel = fields[16 + 32 * i, 32]

@@ -8,8 +8,8 @@ import VitrineJPEG
 @Suite struct LibJPEGEncoderTests {
     private let encoder = LibJPEGEncoder()
 
-    private func gradient(_ alpha: Image.Alpha = .opaque) -> Image {
-        Image(width: 61, height: 43, alpha: alpha) { pixels in
+    private func gradient(_ alpha: PixelImage.Alpha = .opaque) -> PixelImage {
+        PixelImage(width: 61, height: 43, alpha: alpha) { pixels in
             for y in 0..<43 {
                 for x in 0..<61 {
                     let p = (y * 61 + x) * 4
@@ -62,8 +62,8 @@ import VitrineJPEG
         #expect(bytes[frame + 11] == factors)
     }
 
-    @Test(arguments: [Image.Alpha.straight, .premultiplied])
-    func alphaIsComposedOverWhite(alpha: Image.Alpha) throws {
+    @Test(arguments: [PixelImage.Alpha.straight, .premultiplied])
+    func alphaIsComposedOverWhite(alpha: PixelImage.Alpha) throws {
         let decoded = try decode(encoder.encode(gradient(alpha), quality: 1, options: EncodeOptions()))
         let samples = JPEG.samples(decoded.planes[0])
         for x in 0..<61 {
@@ -108,7 +108,7 @@ import VitrineJPEG
     }
 
     @Test func sideBeyondTheFormatIsRefused() {
-        let image = Image(size: PixelSize(width: 65_501, height: 1), color: .white)
+        let image = PixelImage(size: PixelSize(width: 65_501, height: 1), color: .white)
         let reason = "a side must be from 1 to 65500 pixels"
         #expect(throws: ImageError.encodingFailed(format: .jpeg, reason: reason)) {
             try encoder.encode(image, quality: 0.5, options: EncodeOptions())
@@ -117,7 +117,7 @@ import VitrineJPEG
 
     @Test func noiseGrowsTheOutputBuffer() throws {
         var numbers = SeededGenerator(3)
-        let image = Image(width: 400, height: 400, alpha: .opaque) { pixels in
+        let image = PixelImage(width: 400, height: 400, alpha: .opaque) { pixels in
             for i in 0..<pixels.count { pixels[i] = i % 4 == 3 ? 255 : UInt8.random(in: 0...255, using: &numbers) }
         }
         let bytes = try encoder.encode(image, quality: 1, options: EncodeOptions())

@@ -68,7 +68,7 @@ struct ImageLimitsTests {
         for side in [200, 1_000] {
             let image = try decoder.decode(input, at: .fit(side))
             #expect(image.size == PixelSize(width: side, height: side * 3 / 4))
-            #expect(image[side / 2, side / 3] == Color(red: 128, green: 128, blue: 128))
+            #expect(image[side / 2, side / 3] == PixelColor(red: 128, green: 128, blue: 128))
         }
         let region = DecodeOptions(region: PixelRect(x: 16_000, y: 12_000, width: 100, height: 50))
         #expect(try decoder.decode(input, at: .none, options: region).size == PixelSize(width: 100, height: 50))

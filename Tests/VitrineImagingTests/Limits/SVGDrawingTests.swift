@@ -7,8 +7,8 @@ import VitrineSVG
 @Suite(.serialized) struct SVGDrawingTests {
     private static let decoder = ImageDecoder(
         limits: .standard, isolation: .automatic, codecs: .standard, pool: WorkerFixture.pool(1))
-    private static let red = Color(red: 255, green: 0, blue: 0)
-    private static let blue = Color(red: 0, green: 0, blue: 255)
+    private static let red = PixelColor(red: 255, green: 0, blue: 0)
+    private static let blue = PixelColor(red: 0, green: 0, blue: 255)
     private static let halves = """
         <rect width="40" height="20" fill="red"/><rect x="40" width="40" height="20" fill="blue"/>
         """
@@ -24,7 +24,7 @@ import VitrineSVG
         try SVGDrawing(ByteSource(bytes: bytes, name: "drawing"), .standard)
     }
 
-    private static func image(_ bytes: [UInt8], at resizer: ImageResizer = .none) throws -> Image {
+    private static func image(_ bytes: [UInt8], at resizer: ImageResizer = .none) throws -> PixelImage {
         try decoder.decode(.bytes(bytes, name: "drawing"), at: resizer)
     }
 
@@ -72,7 +72,7 @@ import VitrineSVG
                     <rect fill="url(a.svg#x)" stroke="url(a.svg#y) red" stroke-width="9" x="60" width="20" height="20"/>
                     """))
         #expect(image[10, 10] == Self.red && image[30, 10] == Self.blue)
-        #expect(image[50, 10] == Color(red: 0, green: 255, blue: 0))
+        #expect(image[50, 10] == PixelColor(red: 0, green: 255, blue: 0))
         // An address that leads nowhere is no paint, and gives way to what stands behind it.
         #expect(image[71, 10].alpha == 0 && image[62, 10] == Self.red)
     }
@@ -140,7 +140,7 @@ import VitrineSVG
     func drawsAtAnySizeWhateverTheOwnSizeIs(size: String, natural: PixelSize) throws {
         let document = Self.svg(Self.halves, size: size)
         #expect(try ImageInfo(of: .bytes(document)).storedSize == natural)
-        let image = try Self.image(document, at: ImageResizer(size: PixelSize(width: 80, height: 20), mode: .fill))
+        let image = try Self.image(document, at: ImageResizer(size: PixelSize(width: 80, height: 20), mode: .stretch))
         #expect(image[10, 10] == Self.red && image[70, 10] == Self.blue)
         if natural.longestSide > ImageLimits.standard.maximumOutputSide {
             #expect(
@@ -167,12 +167,12 @@ import VitrineSVG
     @Test func edgesAreOpaqueAsFarAsTheLimitOfPixelsAllows() throws {
         let document = Self.svg("<rect width='64' height='97' fill='red'/>", size: "width='64' height='97'")
         let size = PixelSize(width: 100, height: 151)
-        let opaque = try Self.image(document, at: ImageResizer(size: size, mode: .fill))
+        let opaque = try Self.image(document, at: ImageResizer(size: size, mode: .stretch))
         #expect(opaque.size == size && opaque[0, 75] == Self.red && opaque[99, 75] == Self.red)
         #expect(opaque[50, 0] == Self.red && opaque[50, 150] == Self.red)
         var decoder = Self.decoder
         decoder.limits.maximumWholeImagePixels = 16_000
-        let limited = try decoder.decode(.bytes(document, name: "drawing"), at: ImageResizer(size: size, mode: .fill))
+        let limited = try decoder.decode(.bytes(document, name: "drawing"), at: ImageResizer(size: size, mode: .stretch))
         #expect(limited.size == size && limited[50, 75] == Self.red)
     }
 

@@ -5,11 +5,11 @@ import VitrineImaging
 import VitrinePNG
 
 @Suite struct PNGEncoderTests {
-    private func image(_ width: Int, _ height: Int, _ alpha: Image.Alpha, _ pixels: [UInt8]) -> Image {
-        Image(width: width, height: height, alpha: alpha) { $0.copyBytes(from: pixels) }
+    private func image(_ width: Int, _ height: Int, _ alpha: PixelImage.Alpha, _ pixels: [UInt8]) -> PixelImage {
+        PixelImage(width: width, height: height, alpha: alpha) { $0.copyBytes(from: pixels) }
     }
 
-    private func encode(_ image: Image, _ options: EncodeOptions = EncodeOptions()) throws -> [UInt8] {
+    private func encode(_ image: PixelImage, _ options: EncodeOptions = EncodeOptions()) throws -> [UInt8] {
         try LibPNGEncoder().encode(image, quality: 1, options: options)
     }
 

@@ -7,7 +7,7 @@ import VitrinePNG
     @Test func givesBackEveryPixel() throws {
         var random = SeededGenerator(8)
         for (alpha, colors, type) in [
-            (Image.Alpha.opaque, 3, UInt8(2)), (.straight, 4, 6), (.opaque, 1, 0), (.straight, 2, 4), (.straight, 9, 3),
+            (PixelImage.Alpha.opaque, 3, UInt8(2)), (.straight, 4, 6), (.opaque, 1, 0), (.straight, 2, 4), (.straight, 9, 3),
         ] {
             let pixels = (0..<(41 * 27)).flatMap { i -> [UInt8] in
                 let v = UInt8(truncatingIfNeeded: i / 2 + Int(random.next() % 9))
@@ -20,7 +20,7 @@ import VitrinePNG
                 default: [v % 9, 1, 2, 99]
                 }
             }
-            let image = Image(width: 41, height: 27, alpha: alpha) { $0.copyBytes(from: pixels) }
+            let image = PixelImage(width: 41, height: 27, alpha: alpha) { $0.copyBytes(from: pixels) }
             let file = try PNGEncoder().encode(image, quality: 1, options: EncodeOptions())
             #expect(file[25] == type)
             let channels = [0: [0], 2: [0, 1, 2], 4: [0, 3]][type] ?? [0, 1, 2, 3]
@@ -30,7 +30,7 @@ import VitrinePNG
     }
 
     @Test func writesMetadataOnlyWhenAsked() throws {
-        let picture = Image(size: PixelSize(1), color: .black)
+        let picture = PixelImage(size: PixelSize(1), color: .black)
         let metadata = ImageMetadata(exif: [73, 73, 42, 0, 8, 0, 0, 0], xmp: Array("<x:xmpmeta/>".utf8))
         let with = String(
             decoding: try PNGEncoder().encode(picture, quality: 1, options: EncodeOptions(metadata: metadata)),

@@ -4,7 +4,7 @@ import VitrinePNG
 
 @Suite struct PNGTextTests {
     private func png() throws -> [UInt8] {
-        try Image(size: PixelSize(3), color: Color(red: 1, green: 2, blue: 3)).encoded(as: .png)
+        try PixelImage(size: PixelSize(3), color: PixelColor(red: 1, green: 2, blue: 3)).encoded(as: .png)
     }
 
     private func entries(_ bytes: [UInt8]) throws -> [String: String] {
@@ -23,7 +23,7 @@ import VitrinePNG
         #expect(try entries(file) == ["Thumb::URI": "file:///a%20b", "Author": "Zoë", "Empty": ""])
         #expect(try entries(plain).isEmpty)
         let image = try ImageDecoder().decode(.bytes(file))
-        #expect(image[1, 1] == Color(red: 1, green: 2, blue: 3))
+        #expect(image[1, 1] == PixelColor(red: 1, green: 2, blue: 3))
         #expect(file.count == plain.count + 12 + 24 + 12 + 10 + 12 + 6)
     }
 
@@ -58,13 +58,13 @@ import VitrinePNG
     }
 
     @Test func allChannelsAreWrittenWhereAsked() throws {
-        let image = Image(size: PixelSize(4), color: Color(red: 9, green: 9, blue: 9))
+        let image = PixelImage(size: PixelSize(4), color: PixelColor(red: 9, green: 9, blue: 9))
         var options = EncodeOptions()
         #expect(try image.encoded(as: .png)[25] == 0)
         options.writesAllChannels = true
         let bytes = try image.encoded(as: .png, options: options)
         #expect(bytes[24..<26] == [8, 6])
         #expect(try PNGEncoder().encode(image, quality: 1, options: options)[24..<26] == [8, 6])
-        #expect(try ImageDecoder().decode(.bytes(bytes))[3, 3] == Color(red: 9, green: 9, blue: 9))
+        #expect(try ImageDecoder().decode(.bytes(bytes))[3, 3] == PixelColor(red: 9, green: 9, blue: 9))
     }
 }

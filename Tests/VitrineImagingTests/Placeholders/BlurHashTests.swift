@@ -26,12 +26,12 @@ struct BlurHashTests {
         ]
         #expect(image.alpha == .opaque)
         for (i, color) in expected.enumerated() {
-            #expect(image[i % 4, i / 4] == Color(red: color.0, green: color.1, blue: color.2))
+            #expect(image[i % 4, i / 4] == PixelColor(red: color.0, green: color.1, blue: color.2))
         }
     }
 
     @Test func sampledPicturesGiveNearlyTheSameHash() throws {
-        let large = Image(width: 280, height: 210, alpha: .opaque) { pixels in
+        let large = PixelImage(width: 280, height: 210, alpha: .opaque) { pixels in
             for y in 0..<210 {
                 for x in 0..<280 {
                     let at = (y * 280 + x) * 4
@@ -54,14 +54,14 @@ struct BlurHashTests {
 
     @Test func readsTheMeanColor() throws {
         #expect(try BlurHash.averageColor(of: "00Hewi") == slopesMean())
-        let gray = Image(size: PixelSize(5), color: Color(white: 77))
-        #expect(try BlurHash.averageColor(of: BlurHash.encode(gray)) == Color(white: 77))
+        let gray = PixelImage(size: PixelSize(5), color: PixelColor(white: 77))
+        #expect(try BlurHash.averageColor(of: BlurHash.encode(gray)) == PixelColor(white: 77))
     }
 
     /// The mean in linear light, which "00Hewi" states: base 83 digits 17, 40, 58, 44.
-    private func slopesMean() -> Color {
+    private func slopesMean() -> PixelColor {
         let value = ((17 * 83 + 40) * 83 + 58) * 83 + 44
-        return Color(red: UInt8(value >> 16), green: UInt8(value >> 8 & 255), blue: UInt8(value & 255))
+        return PixelColor(red: UInt8(value >> 16), green: UInt8(value >> 8 & 255), blue: UInt8(value & 255))
     }
 
     @Test func contrastFollowsPunch() throws {
@@ -71,8 +71,8 @@ struct BlurHashTests {
     }
 
     @Test func transparentPartsCountAsWhite() throws {
-        let white = Image(size: PixelSize(4), color: .white)
-        #expect(try BlurHash.encode(Image(size: PixelSize(4))) == BlurHash.encode(white))
+        let white = PixelImage(size: PixelSize(4), color: .white)
+        #expect(try BlurHash.encode(PixelImage(size: PixelSize(4))) == BlurHash.encode(white))
     }
 
     @Test(arguments: [

@@ -46,14 +46,14 @@ struct ThumbHashTests {
     @Test func tellsShapeAndMeanColor() throws {
         #expect(try ThumbHash.aspectRatio(of: Self.opaque) == 1.4)
         #expect(try ThumbHash.aspectRatio(of: Self.translucent) == 0.6)
-        #expect(try ThumbHash.averageColor(of: Self.opaque) == Color(red: 129, green: 133, blue: 151))
-        #expect(try ThumbHash.averageColor(of: Self.translucent) == Color(red: 134, green: 114, blue: 128, alpha: 136))
+        #expect(try ThumbHash.averageColor(of: Self.opaque) == PixelColor(red: 129, green: 133, blue: 151))
+        #expect(try ThumbHash.averageColor(of: Self.translucent) == PixelColor(red: 134, green: 114, blue: 128, alpha: 136))
     }
 
     @Test func reducesLargePictures() throws {
-        let large = Image(size: PixelSize(width: 1_000, height: 500), color: Color(red: 200, green: 100, blue: 50))
+        let large = PixelImage(size: PixelSize(width: 1_000, height: 500), color: PixelColor(red: 200, green: 100, blue: 50))
         let hash = ThumbHash.encode(large)
-        #expect(hash == ThumbHash.encode(Image(size: PixelSize(width: 100, height: 50), color: large[0, 0])))
+        #expect(hash == ThumbHash.encode(PixelImage(size: PixelSize(width: 100, height: 50), color: large[0, 0])))
         let image = try ThumbHash.decode(hash, longestSide: 8)
         #expect(image.size == PixelSize(width: 8, height: 5))
         #expect(abs(Int(image[3, 3].red) - 200) < 8 && abs(Int(image[3, 3].blue) - 50) < 8)
@@ -61,9 +61,9 @@ struct ThumbHashTests {
 
     @Test func extremeShapesAndInvisiblePicturesHaveHashes() throws {
         for size in [PixelSize(1), PixelSize(width: 3_000, height: 1), PixelSize(width: 1, height: 101)] {
-            #expect(try ThumbHash.decode(ThumbHash.encode(Image(size: size, color: .white))).alpha == .opaque)
+            #expect(try ThumbHash.decode(ThumbHash.encode(PixelImage(size: size, color: .white))).alpha == .opaque)
         }
-        let invisible = try ThumbHash.decode(ThumbHash.encode(Image(size: PixelSize(4))))
+        let invisible = try ThumbHash.decode(ThumbHash.encode(PixelImage(size: PixelSize(4))))
         #expect(invisible[0, 0].alpha == 0)
     }
 

@@ -3,7 +3,7 @@ import Testing
 import VitrineImaging
 
 struct CustomProcessorTests {
-    private let image = Image(size: PixelSize(4), color: .white)
+    private let image = PixelImage(size: PixelSize(4), color: .white)
     private let failure = ImageError.invalidRequest(reason: "not today")
 
     @Test func errorsReachTheCallerAndEndTheSequence() throws {
@@ -23,7 +23,7 @@ struct CustomProcessorTests {
     @Test func resultsBeyondTheOutputSideAreErrors() {
         let side = ImageLimits.standard.maximumOutputSide
         for size in [PixelSize(width: side + 1, height: 1), PixelSize(width: 1, height: side + 1)] {
-            let absurd = ImageProcessor.custom(identifier: "absurd") { _ throws(ImageError) in Image(size: size) }
+            let absurd = ImageProcessor.custom(identifier: "absurd") { _ throws(ImageError) in PixelImage(size: size) }
             #expect(
                 throws: ImageError.limitExceeded(
                     input: "custom(6:absurd)", limit: .outputSide, actual: side + 1, allowed: side)
@@ -32,7 +32,7 @@ struct CustomProcessorTests {
     }
 
     @Test func picturesLargerThanTheOutputSideKeepTheirSize() throws {
-        let large = Image(size: PixelSize(width: ImageLimits.standard.maximumOutputSide + 8, height: 1), color: .white)
+        let large = PixelImage(size: PixelSize(width: ImageLimits.standard.maximumOutputSide + 8, height: 1), color: .white)
         let same = ImageProcessor.custom(identifier: "same") { image throws(ImageError) in image }
         #expect(try large.processed(by: [same, .grayscale]).size == large.size)
     }
@@ -40,10 +40,10 @@ struct CustomProcessorTests {
     @Test func ownTypesAreProcessors() throws {
         struct Cleared: ImageProcessing {
             let identifier = "cleared"
-            func process(_ image: Image) throws(ImageError) -> Image { Image(size: image.size) }
+            func process(_ image: PixelImage) throws(ImageError) -> PixelImage { PixelImage(size: image.size) }
         }
         let result = try image.processed(by: [ImageProcessor(Cleared())])
-        #expect(result == Image(size: image.size))
+        #expect(result == PixelImage(size: image.size))
         #expect(ImageProcessor(Cleared()) == ImageProcessor(Cleared()))
     }
 }

@@ -12,7 +12,7 @@ struct ProcessorIdentifierTests {
         (.roundCorners(12, border: ImageBorder(color: .black)), "roundCorners(12.0,12.0,12.0,12.0,border:1.0,#000000)"),
         (.circle(), "circle()"),
         (.border(color: .white), "roundCorners(0.0,0.0,0.0,0.0,border:1.0,#ffffff)"),
-        (.background(Color(white: 1, alpha: 2)), "background(#01010102)"),
+        (.background(PixelColor(white: 1, alpha: 2)), "background(#01010102)"),
         (.blur(radius: 2.5), "blur(2.5)"),
         (.sharpen(), "sharpen(0.5,1.0)"),
         (.grayscale, "grayscale"),

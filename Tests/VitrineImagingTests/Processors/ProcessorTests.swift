@@ -2,7 +2,7 @@ import Testing
 import VitrineImaging
 
 struct ProcessorTests {
-    private let red = Color(red: 255, green: 0, blue: 0)
+    private let red = PixelColor(red: 255, green: 0, blue: 0)
     private let numbers = TestImages.gray([[1, 2, 3], [4, 5, 6]])
 
     @Test func cropsTheRectangleThatIsInside() throws {
@@ -46,7 +46,7 @@ struct ProcessorTests {
     }
 
     @Test func turnsByAnyAngleIntoAGrowingCanvas() throws {
-        let square = Image(size: PixelSize(100), color: red)
+        let square = PixelImage(size: PixelSize(100), color: red)
         let turned = try square.processed(by: [.rotate(degrees: 45, background: .white)])
         #expect(turned.size == PixelSize(142))
         #expect(turned.alpha == .opaque)
@@ -61,7 +61,7 @@ struct ProcessorTests {
     }
 
     @Test func turnsClockwiseAlsoByOddAngles() throws {
-        var image = Image(size: PixelSize(41), color: .black)
+        var image = PixelImage(size: PixelSize(41), color: .black)
         image.withUnsafeMutableBytes { bytes in
             for y in 0..<5 { for x in 18..<23 { bytes[(y * 41 + x) * 4] = 255 } }
         }
@@ -71,7 +71,7 @@ struct ProcessorTests {
     }
 
     @Test func refusesResultsBeyondTheOutputSide() {
-        let wide = Image(size: PixelSize(width: 8_192, height: 1_200), color: red)
+        let wide = PixelImage(size: PixelSize(width: 8_192, height: 1_200), color: red)
         let tooWide = ImageError.limitExceeded(
             input: "rotated image", limit: .outputSide, actual: 8_266, allowed: 8_192)
         #expect(throws: tooWide) {
@@ -81,32 +81,32 @@ struct ProcessorTests {
 
     @Test func graysByLuma() throws {
         let image = TestImages.image([
-            [red, Color(red: 0, green: 255, blue: 0), Color(red: 0, green: 0, blue: 255), .white]
+            [red, PixelColor(red: 0, green: 255, blue: 0), PixelColor(red: 0, green: 0, blue: 255), .white]
         ])
         #expect(TestImages.reds(try image.processed(by: [.grayscale])) == [[54, 182, 18, 255]])
     }
 
     @Test func tintsAsStencilAndByMultiplying() throws {
-        let image = TestImages.image([[Color(white: 100, alpha: 128), .clear]], alpha: .straight)
+        let image = TestImages.image([[PixelColor(white: 100, alpha: 128), .clear]], alpha: .straight)
         let stencil = try image.processed(by: [.tint(red)])
         #expect(stencil.alpha == .premultiplied)
-        #expect(stencil[0, 0] == Color(red: 255, green: 0, blue: 0, alpha: 128))
+        #expect(stencil[0, 0] == PixelColor(red: 255, green: 0, blue: 0, alpha: 128))
         #expect(stencil[1, 0].alpha == 0)
         let gray = TestImages.gray([[255, 100]])
-        let tinted = try gray.processed(by: [.tint(Color(red: 255, green: 128, blue: 0), mode: .multiply)])
-        #expect(tinted[0, 0] == Color(red: 255, green: 128, blue: 0))
-        #expect(tinted[1, 0] == Color(red: 100, green: 50, blue: 0))
+        let tinted = try gray.processed(by: [.tint(PixelColor(red: 255, green: 128, blue: 0), mode: .multiply)])
+        #expect(tinted[0, 0] == PixelColor(red: 255, green: 128, blue: 0))
+        #expect(tinted[1, 0] == PixelColor(red: 100, green: 50, blue: 0))
         let half = try gray.processed(by: [.tint(.black, opacity: 0.5)])
         #expect(TestImages.reds(half) == [[127, 50]])
     }
 
     @Test func putsColorBehind() throws {
-        let image = TestImages.image([[Color(red: 255, green: 0, blue: 0, alpha: 128), .clear]], alpha: .straight)
+        let image = TestImages.image([[PixelColor(red: 255, green: 0, blue: 0, alpha: 128), .clear]], alpha: .straight)
         let opaque = try image.processed(by: [.background(.white)])
         #expect(opaque.alpha == .opaque)
-        #expect(opaque[0, 0] == Color(red: 255, green: 127, blue: 127))
+        #expect(opaque[0, 0] == PixelColor(red: 255, green: 127, blue: 127))
         #expect(opaque[1, 0] == .white)
-        #expect(try image.processed(by: [.background(Color(white: 0, alpha: 51))])[1, 0].alpha == 51)
+        #expect(try image.processed(by: [.background(PixelColor(white: 0, alpha: 51))])[1, 0].alpha == 51)
         #expect(image.flattened(over: .clear)[1, 0] == .black)
         #expect(numbers.flattened(over: .white) == numbers)
     }
@@ -115,7 +115,7 @@ struct ProcessorTests {
         let image = TestImages.gray([[0, 10, 50], [20, 30, 70]])
         #expect(TestImages.reds(try image.processed(by: [.pixelate(block: 2)])) == [[15, 15, 60], [15, 15, 60]])
         let faint = TestImages.image([[.white, .clear]], alpha: .straight)
-        #expect(try faint.processed(by: [.pixelate(block: 2)])[1, 0] == Color(white: 255, alpha: 128))
+        #expect(try faint.processed(by: [.pixelate(block: 2)])[1, 0] == PixelColor(white: 255, alpha: 128))
     }
 
     @Test func cutsAPartOutWhereTheGravitySays() throws {
@@ -129,7 +129,7 @@ struct ProcessorTests {
         #expect(try part(2, 1, .focal(x: 1, y: 0)) == [[3, 4]])
         #expect(try image.processed(by: [.crop(width: 9, height: 9, gravity: .attention)]) == image)
         // The only detail of a plain picture is in the part that attention keeps.
-        var plain = Image(size: PixelSize(width: 400, height: 300), color: Color(white: 40))
+        var plain = PixelImage(size: PixelSize(width: 400, height: 300), color: PixelColor(white: 40))
         plain.withUnsafeMutableBytes { bytes in
             for y in 200..<240 { for x in 300..<340 where (x + y) % 2 == 0 { bytes[y * 1600 + x * 4] = 255 } }
         }
@@ -146,20 +146,20 @@ struct ProcessorTests {
     }
 
     @Test func drawsHairlineBorderInside() throws {
-        let image = try Image(size: PixelSize(4), color: .white).processed(by: [.border(color: .black)])
+        let image = try PixelImage(size: PixelSize(4), color: .white).processed(by: [.border(color: .black)])
         #expect(image.alpha == .opaque)
         #expect(TestImages.reds(image) == [[0, 0, 0, 0], [0, 255, 255, 0], [0, 255, 255, 0], [0, 0, 0, 0]])
-        let broad = try Image(size: PixelSize(5), color: .white).processed(by: [.border(width: 1.5, color: .black)])
+        let broad = try PixelImage(size: PixelSize(5), color: .white).processed(by: [.border(width: 1.5, color: .black)])
         // A half covered ring; its corners are covered by three quarters.
         #expect(TestImages.reds(broad)[1] == [0, 64, 127, 64, 0])
         #expect(TestImages.reds(broad)[2] == [0, 127, 255, 127, 0])
-        let full = try Image(size: PixelSize(3), color: .white).processed(by: [.border(width: 9, color: .black)])
+        let full = try PixelImage(size: PixelSize(3), color: .white).processed(by: [.border(width: 9, color: .black)])
         #expect(TestImages.reds(full).joined().allSatisfy { $0 == 0 })
     }
 
     @Test func blursConstantsToThemselves() throws {
         for radius in [0.3, 1, 7.7, 500] {
-            let image = Image(size: PixelSize(width: 13, height: 9), color: Color(red: 255, green: 3, blue: 128))
+            let image = PixelImage(size: PixelSize(width: 13, height: 9), color: PixelColor(red: 255, green: 3, blue: 128))
             #expect(try image.processed(by: [.blur(radius: radius)]) == image)
         }
     }
@@ -181,7 +181,7 @@ struct ProcessorTests {
     }
 
     @Test func blurDoesNotLetInvisibleColorsOut() throws {
-        let image = TestImages.image([[.white, Color(red: 255, green: 0, blue: 0, alpha: 0)]], alpha: .straight)
+        let image = TestImages.image([[.white, PixelColor(red: 255, green: 0, blue: 0, alpha: 0)]], alpha: .straight)
         let blurred = try image.processed(by: [.blur(radius: 2)])
         #expect(blurred.alpha == .premultiplied)
         #expect(blurred[1, 0].red == 255 && blurred[1, 0].green == 255)
@@ -196,7 +196,7 @@ struct ProcessorTests {
     }
 
     @Test func drawsWatermarkInPlace() throws {
-        let base = Image(size: PixelSize(4), color: .black)
+        let base = PixelImage(size: PixelSize(4), color: .black)
         let mark = TestImages.gray([[100, 200]])
         #expect(TestImages.reds(try base.processed(by: [.watermark(mark)]))[3] == [0, 0, 100, 200])
         let middle = ImageProcessor.watermark(mark, at: .center, opacity: 0.5)
@@ -208,11 +208,11 @@ struct ProcessorTests {
         #expect(TestImages.reds(try base.processed(by: [tiled])) == rows)
         let dense = ImageProcessor.watermark(mark, at: .center, isTiled: true)
         #expect(TestImages.reds(try base.processed(by: [dense])).allSatisfy { $0 == [200, 100, 200, 100] })
-        let larger = ImageProcessor.watermark(Image(size: PixelSize(9), color: .white), at: .center)
-        #expect(try base.processed(by: [larger]) == Image(size: PixelSize(4), color: .white))
+        let larger = ImageProcessor.watermark(PixelImage(size: PixelSize(9), color: .white), at: .center)
+        #expect(try base.processed(by: [larger]) == PixelImage(size: PixelSize(4), color: .white))
         let focal = ImageProcessor.watermark(mark, at: .focal(x: 1, y: 0), margin: 1)
         #expect(TestImages.reds(try base.processed(by: [focal]))[1] == [0, 100, 200, 0])
-        let odd = ImageProcessor.watermark(Image(size: PixelSize(1), color: .white), at: .center, margin: 3)
+        let odd = ImageProcessor.watermark(PixelImage(size: PixelSize(1), color: .white), at: .center, margin: 3)
         #expect(TestImages.reds(try base.processed(by: [odd]))[1] == [0, 255, 0, 0])
     }
 
@@ -223,10 +223,10 @@ struct ProcessorTests {
         .border(width: -3, color: .black), .rotate(degrees: .nan), .rotate(degrees: .infinity), .pixelate(block: 0),
         .pixelate(block: .min), .trim(tolerance: -1), .crop(width: 0, height: 5, gravity: .center),
         .tint(.black, opacity: 2), .tint(.black, opacity: .nan),
-        .watermark(Image(size: PixelSize(1)), scale: .nan),
-        .watermark(Image(size: PixelSize(1)), opacity: -1),
-        .watermark(Image(size: PixelSize(1)), margin: .max),
-        .watermark(Image(size: PixelSize(1)), scale: 0), .watermark(Image(size: PixelSize(1)), at: .attention),
+        .watermark(PixelImage(size: PixelSize(1)), scale: .nan),
+        .watermark(PixelImage(size: PixelSize(1)), opacity: -1),
+        .watermark(PixelImage(size: PixelSize(1)), margin: .max),
+        .watermark(PixelImage(size: PixelSize(1)), scale: 0), .watermark(PixelImage(size: PixelSize(1)), at: .attention),
     ])
     func refusesParametersOutOfRange(processor: ImageProcessor) {
         let error = #expect(throws: ImageError.self) { try processor.process(numbers) }

@@ -17,7 +17,7 @@ struct RoundCornersTests {
 
     @Test(arguments: [0.5, 1, 2.3, 4, 7.9, 8])
     func coverageIsTheAreaInside(radius: Double) throws {
-        let image = Image(size: PixelSize(width: 17, height: 16), color: .white)
+        let image = PixelImage(size: PixelSize(width: 17, height: 16), color: .white)
         let alphas = TestImages.alphas(try image.processed(by: [.roundCorners(radius)]))
         for y in 0..<16 {
             for x in 0..<17 {
@@ -28,17 +28,17 @@ struct RoundCornersTests {
     }
 
     @Test func circleIsCutFromTheMiddle() throws {
-        let image = TestImages.image((0..<64).map { _ in (0..<100).map { Color(white: UInt8($0)) } })
+        let image = TestImages.image((0..<64).map { _ in (0..<100).map { PixelColor(white: UInt8($0)) } })
         let circle = try image.processed(by: [.circle()])
         #expect(circle.size == PixelSize(64))
-        #expect(circle[32, 32] == Color(white: 50))
+        #expect(circle[32, 32] == PixelColor(white: 50))
         #expect(circle[0, 0].alpha == 0 && circle[32, 0].alpha > 250)
         let area = Double(TestImages.alphas(circle).joined().reduce(0) { $0 + Int($1) }) / 255
         #expect(abs(area - Double.pi * 32 * 32) < 2)
     }
 
     @Test func everyCornerHasItsRadius() throws {
-        let image = Image(size: PixelSize(20), color: .white)
+        let image = PixelImage(size: PixelSize(20), color: .white)
         let alphas = TestImages.alphas(
             try image.processed(by: [.roundCorners(topLeft: 8, bottomRight: 4)]))
         #expect(alphas[0][0] == 0 && alphas[0][19] == 255 && alphas[19][0] == 255 && alphas[19][19] < 100)
@@ -46,14 +46,14 @@ struct RoundCornersTests {
     }
 
     @Test func radiiThatDoNotFitShrink() throws {
-        let image = Image(size: PixelSize(width: 30, height: 10), color: .white)
+        let image = PixelImage(size: PixelSize(width: 30, height: 10), color: .white)
         let pill = try image.processed(by: [.roundCorners(5)])
         #expect(try image.processed(by: [.roundCorners(60_000)]) == pill)
     }
 
     @Test func borderFollowsTheArc() throws {
-        let red = Color(red: 255, green: 0, blue: 0)
-        let image = try Image(size: PixelSize(40), color: .white).processed(by: [
+        let red = PixelColor(red: 255, green: 0, blue: 0)
+        let image = try PixelImage(size: PixelSize(40), color: .white).processed(by: [
             .roundCorners(20, border: ImageBorder(width: 3, color: red)), .background(.black),
         ])
         #expect(image[20, 1] == red)
@@ -65,19 +65,19 @@ struct RoundCornersTests {
     }
 
     @Test func translucentBorderKeepsTheOutline() throws {
-        let image = Image(size: PixelSize(16), color: .white)
+        let image = PixelImage(size: PixelSize(16), color: .white)
         let plain = TestImages.alphas(try image.processed(by: [.roundCorners(8)]))
-        let border = ImageBorder(width: 2.5, color: Color(white: 0, alpha: 90))
+        let border = ImageBorder(width: 2.5, color: PixelColor(white: 0, alpha: 90))
         let lined = TestImages.alphas(try image.processed(by: [.roundCorners(8, border: border)]))
         for (a, b) in zip(plain.joined(), lined.joined()) { #expect(abs(Int(a) - Int(b)) <= 1) }
     }
 
     @Test func resultIsProperlyPremultiplied() throws {
         let image = TestImages.slopes(width: 31, height: 23, alpha: true)
-        let border = ImageBorder(width: 1.3, color: Color(red: 250, green: 10, blue: 90, alpha: 200))
+        let border = ImageBorder(width: 1.3, color: PixelColor(red: 250, green: 10, blue: 90, alpha: 200))
         for processor: ImageProcessor in [
             .roundCorners(9.3, border: border), .blur(radius: 3), .rotate(degrees: 17), .tint(.white, opacity: 0.4),
-            .sharpen(amount: 4), .background(Color(white: 90, alpha: 80)), .pixelate(block: 4),
+            .sharpen(amount: 4), .background(PixelColor(white: 90, alpha: 80)), .pixelate(block: 4),
         ] {
             let result = try processor.process(image)
             #expect(result.alpha == .premultiplied)
@@ -91,12 +91,12 @@ struct RoundCornersTests {
     }
 
     @Test func tileStretchesWithoutItsCorners() throws {
-        let border = ImageBorder(color: Color(white: 180))
-        let tile = try StretchableImage(radius: 6, color: Color(white: 230), border: border)
+        let border = ImageBorder(color: PixelColor(white: 180))
+        let tile = try StretchableImage(radius: 6, color: PixelColor(white: 230), border: border)
         #expect(tile.image.size == PixelSize(13))
         #expect(tile.capInset == 6)
         let size = PixelSize(width: 50, height: 31)
-        let direct = try Image(size: size, color: Color(white: 230)).processed(by: [.roundCorners(6, border: border)])
+        let direct = try PixelImage(size: size, color: PixelColor(white: 230)).processed(by: [.roundCorners(6, border: border)])
         #expect(try tile.stretched(to: size) == direct)
         #expect(throws: ImageError.self) { try tile.stretched(to: PixelSize(11)) }
         let opaque = try StretchableImage(radius: 6, color: .white, background: .black)

@@ -3,8 +3,8 @@ import VitrineImaging
 /// Small pictures whose pixels a test states.
 enum TestImages {
     /// Pixels from colours, row by row.
-    static func image(_ rows: [[Color]], alpha: Image.Alpha = .opaque) -> Image {
-        Image(width: rows[0].count, height: rows.count, alpha: alpha) { pixels in
+    static func image(_ rows: [[PixelColor]], alpha: PixelImage.Alpha = .opaque) -> PixelImage {
+        PixelImage(width: rows[0].count, height: rows.count, alpha: alpha) { pixels in
             var at = 0
             for color in rows.joined() {
                 for channel in [color.red, color.green, color.blue, color.alpha] {
@@ -16,25 +16,25 @@ enum TestImages {
     }
 
     /// Opaque greys, row by row.
-    static func gray(_ rows: [[UInt8]]) -> Image { image(rows.map { $0.map { Color(white: $0) } }) }
+    static func gray(_ rows: [[UInt8]]) -> PixelImage { image(rows.map { $0.map { PixelColor(white: $0) } }) }
 
     /// The first channel of every pixel, row by row.
-    static func reds(_ image: Image) -> [[UInt8]] {
+    static func reds(_ image: PixelImage) -> [[UInt8]] {
         image.withUnsafeBytes { bytes in
             (0..<image.height).map { y in (0..<image.width).map { bytes[y * image.bytesPerRow + $0 * 4] } }
         }
     }
 
     /// The fourth channel of every pixel, row by row.
-    static func alphas(_ image: Image) -> [[UInt8]] {
+    static func alphas(_ image: PixelImage) -> [[UInt8]] {
         image.withUnsafeBytes { bytes in
             (0..<image.height).map { y in (0..<image.width).map { bytes[y * image.bytesPerRow + $0 * 4 + 3] } }
         }
     }
 
     /// A picture of slopes that wrap around, the one the hash vectors were computed for.
-    static func slopes(width: Int, height: Int, alpha: Bool = false) -> Image {
-        Image(width: width, height: height, alpha: alpha ? .straight : .opaque) { pixels in
+    static func slopes(width: Int, height: Int, alpha: Bool = false) -> PixelImage {
+        PixelImage(width: width, height: height, alpha: alpha ? .straight : .opaque) { pixels in
             for y in 0..<height {
                 for x in 0..<width {
                     let at = (y * width + x) * 4
@@ -48,7 +48,7 @@ enum TestImages {
     }
 
     /// The same pixels in rows with bytes between them that belong to no pixel.
-    static func padded(_ image: Image, by padding: Int) -> Image {
+    static func padded(_ image: PixelImage, by padding: Int) -> PixelImage {
         let stride = image.width * 4 + padding
         let storage = PixelStorage(zeroedByteCount: stride * image.height)
         image.withUnsafeBytes { source in
@@ -56,7 +56,7 @@ enum TestImages {
                 for i in 0..<image.width * 4 { storage.bytes[y * stride + i] = source[y * image.bytesPerRow + i] }
             }
         }
-        return Image(
+        return PixelImage(
             width: image.width, height: image.height, bytesPerRow: stride, alpha: image.alpha, storage: storage)
     }
 }

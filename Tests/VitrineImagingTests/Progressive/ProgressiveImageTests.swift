@@ -23,7 +23,7 @@ import VitrineImaging
     }
 
     /// Error against the whole picture, in mean absolute levels.
-    private func error(_ a: Image, _ b: Image) -> Double {
+    private func error(_ a: PixelImage, _ b: PixelImage) -> Double {
         guard a.size == b.size else { return .infinity }
         var sum = 0
         for y in 0..<a.height {

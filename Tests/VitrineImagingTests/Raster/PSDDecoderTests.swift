@@ -8,7 +8,7 @@ import VitrineImaging
 @Suite struct PSDDecoderTests {
     private let picture = RasterPicture(hasAlpha: false)
 
-    private func image(_ file: [UInt8], at resizer: ImageResizer = .none) throws -> Image {
+    private func image(_ file: [UInt8], at resizer: ImageResizer = .none) throws -> PixelImage {
         try ImageDecoder(isolation: .inProcess).decode(.bytes(file, name: "test.psd"), at: resizer)
     }
 
@@ -163,7 +163,7 @@ import VitrineImaging
     }
 
     private func preview() throws -> [UInt8] {
-        let flat = Image(size: PixelSize(width: 30, height: 20), color: Color(red: 220, green: 60, blue: 20))
+        let flat = PixelImage(size: PixelSize(width: 30, height: 20), color: PixelColor(red: 220, green: 60, blue: 20))
         let jpeg = try flat.encoded(as: .jpeg(quality: 0.95))
         return RasterPicture.big32(1) + RasterPicture.big32(30) + RasterPicture.big32(20)
             + [UInt8](repeating: 0, count: 16) + jpeg

@@ -5,7 +5,7 @@ import VitrineImaging
 struct DecodedImageRendererTests {
     private func render(
         _ decoded: DecodedImage, _ size: PixelSize, region: UnitRect? = nil, _ orientation: Orientation = .up
-    ) throws -> Image {
+    ) throws -> PixelImage {
         try DecodedImageRenderer.image(
             from: decoded, size: size, region: region, orientation: orientation, cancellation: CancellationToken(),
             inputName: "test")
@@ -56,15 +56,15 @@ struct DecodedImageRendererTests {
         for (pixel, model, alpha) in models {
             var image = solid(pixel, model, alpha: alpha)
             image.colorProfile = profile
-            #expect(try render(image, size)[3, 3] == Color(white: levels[64]), "\(pixel)")
+            #expect(try render(image, size)[3, 3] == PixelColor(white: levels[64]), "\(pixel)")
         }
         let planes = [64, 128, 128].map { level in makePlane(12, 8, 1) { _, _, _ in level } }
         var coded = DecodedImage(planes: planes, model: .yCbCr(.bt601, fullRange: true))
         coded.colorProfile = profile
-        #expect(try render(coded, size)[3, 3] == Color(white: levels[64]))
+        #expect(try render(coded, size)[3, 3] == PixelColor(white: levels[64]))
         var colored = solid([200, 64, 10], .rgb)
         colored.colorProfile = profile
-        #expect(try render(colored, size)[3, 3] == Color(red: 200, green: 64, blue: 10))
+        #expect(try render(colored, size)[3, 3] == PixelColor(red: 200, green: 64, blue: 10))
         var half = solid([64, 64, 64, 128], .rgb, alpha: .straight)
         half.colorProfile = profile
         let pixel = try render(half, size)[3, 3]
@@ -112,7 +112,7 @@ struct DecodedImageRendererTests {
                 let image = try render(
                     DecodedImage(planes: planes, model: .yCbCr(matrix, fullRange: false)),
                     PixelSize(width: 11, height: 4))
-                #expect(image[0, 0] == Color(white: level) && image[10, 3] == Color(white: level))
+                #expect(image[0, 0] == PixelColor(white: level) && image[10, 3] == PixelColor(white: level))
             }
         }
         // BT.709 red, 8 bit (ITU-R BT.709-6 §3.5).
@@ -130,15 +130,15 @@ struct DecodedImageRendererTests {
             planes: [makePlane(7, 5, 1) { x, _, _ in UInt8(x * 30) }, chroma, chroma],
             model: .yCbCr(.bt601, fullRange: true))
         let image = try render(decoded, PixelSize(width: 7, height: 5))
-        for x in 0..<7 { #expect(image[x, 4] == Color(white: UInt8(x * 30))) }
+        for x in 0..<7 { #expect(image[x, 4] == PixelColor(white: UInt8(x * 30))) }
     }
 
     @Test func greyAndInkModelsBecomeSRGB() throws {
         let size = PixelSize(width: 5, height: 4)
-        #expect(try render(solid([90], .gray), size)[4, 3] == Color(white: 90))
-        #expect(try render(solid([10, 20, 30], .rgb), size)[4, 3] == Color(red: 10, green: 20, blue: 30))
+        #expect(try render(solid([90], .gray), size)[4, 3] == PixelColor(white: 90))
+        #expect(try render(solid([10, 20, 30], .rgb), size)[4, 3] == PixelColor(red: 10, green: 20, blue: 30))
         let ink = try render(solid([255, 0, 51, 0], .cmyk(inverted: false)), size)
-        #expect(ink[0, 0] == Color(red: 0, green: 255, blue: 204) && ink.alpha == .opaque)
+        #expect(ink[0, 0] == PixelColor(red: 0, green: 255, blue: 204) && ink.alpha == .opaque)
         let adobe = try render(solid([0, 255, 204, 255], .cmyk(inverted: true)), size)
         #expect(adobe == ink)
         #expect(try render(solid([0, 0, 0, 255], .cmyk(inverted: false)), size)[0, 0] == .black)
@@ -178,12 +178,12 @@ struct DecodedImageRendererTests {
         let pixel = try render(decoded, PixelSize(4))[0, 0]
         #expect(abs(Int(pixel.red) - 215) <= 1 && abs(Int(pixel.green) - 93) <= 1 && abs(Int(pixel.blue) - 31) <= 1)
         decoded.colorProfile = [UInt8](try Fixture.bytes("render/p3.icc").prefix(200))
-        #expect(try render(decoded, PixelSize(4))[0, 0] == Color(red: 200, green: 100, blue: 50))
+        #expect(try render(decoded, PixelSize(4))[0, 0] == PixelColor(red: 200, green: 100, blue: 50))
         decoded.colorProfile = try Fixture.bytes("render/cmyk-mft2.icc")
-        #expect(try render(decoded, PixelSize(4))[0, 0] == Color(red: 200, green: 100, blue: 50))
+        #expect(try render(decoded, PixelSize(4))[0, 0] == PixelColor(red: 200, green: 100, blue: 50))
         var ink = solid([255, 0, 0, 0], .cmyk(inverted: false))
         ink.colorProfile = try Fixture.bytes("render/cmyk-mft2.icc")
-        #expect(try render(ink, PixelSize(4))[3, 3] == Color(red: 89, green: 237, blue: 237))
+        #expect(try render(ink, PixelSize(4))[3, 3] == PixelColor(red: 89, green: 237, blue: 237))
     }
 
     @Test func orientationIsAppliedAfterScaling() throws {

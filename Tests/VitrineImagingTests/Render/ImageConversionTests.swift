@@ -8,7 +8,7 @@ struct ImageConversionTests {
         (.leftMirrored, "ad/be/cf"), (.right, "da/eb/fc"), (.rightMirrored, "fc/eb/da"), (.left, "cf/be/ad"),
     ])
     func everyOrientationIsTurnedUpright(orientation: Orientation, expected: String) {
-        let image = Image(width: 3, height: 2, alpha: .opaque) { pixels in
+        let image = PixelImage(width: 3, height: 2, alpha: .opaque) { pixels in
             for (i, letter) in "abcdef".utf8.enumerated() {
                 for c in 0..<4 { pixels[4 * i + c] = c == 3 ? 255 : letter }
             }
@@ -21,7 +21,7 @@ struct ImageConversionTests {
     }
 
     @Test func turningLargePicturesCrossesTiles() {
-        let image = Image(width: 50, height: 37, alpha: .opaque) { pixels in
+        let image = PixelImage(width: 50, height: 37, alpha: .opaque) { pixels in
             for i in 0..<(50 * 37) {
                 pixels[4 * i] = UInt8(i % 50)
                 pixels[4 * i + 1] = UInt8(i / 50)
@@ -31,14 +31,14 @@ struct ImageConversionTests {
         }
         let turned = image.oriented(.right)
         for y in 0..<50 {
-            for x in 0..<37 { #expect(turned[x, y] == Color(red: UInt8(y), green: UInt8(36 - x), blue: 0)) }
+            for x in 0..<37 { #expect(turned[x, y] == PixelColor(red: UInt8(y), green: UInt8(36 - x), blue: 0)) }
         }
         #expect(turned.oriented(.left) == image)
         #expect(image.oriented(.up).storage === image.storage)
     }
 
     @Test func alphaConversionsRoundToNearest() throws {
-        let straight = try Image(
+        let straight = try PixelImage(
             width: 2, height: 1, layout: .rgba8, alpha: .straight, bytes: [200, 100, 3, 128, 9, 9, 9, 0])
         let multiplied = straight.converted(to: .premultiplied)
         multiplied.withUnsafeBytes { #expect(Array($0) == [100, 50, 2, 128, 0, 0, 0, 0]) }
@@ -49,19 +49,19 @@ struct ImageConversionTests {
     }
 
     @Test(arguments: [
-        (PixelLayout.gray8, [7], Color(white: 7)), (.grayAlpha8, [7, 80], Color(white: 7, alpha: 80)),
-        (.rgb8, [1, 2, 3], Color(red: 1, green: 2, blue: 3)),
-        (.rgba8, [1, 2, 3, 4], Color(red: 1, green: 2, blue: 3, alpha: 4)),
-        (.argb8, [4, 1, 2, 3], Color(red: 1, green: 2, blue: 3, alpha: 4)),
-        (.bgra8, [3, 2, 1, 4], Color(red: 1, green: 2, blue: 3, alpha: 4)),
-        (.rgbx8, [1, 2, 3, 99], Color(red: 1, green: 2, blue: 3)),
-        (.xrgb8, [99, 1, 2, 3], Color(red: 1, green: 2, blue: 3)),
-        (.rgba16LittleEndian, [0, 1, 0xFF, 0xFF, 0x80, 0, 0x81, 0], Color(red: 1, green: 255, blue: 0, alpha: 1)),
-        (.rgba16BigEndian, [1, 0, 0xFF, 0xFF, 0, 0x80, 0, 0x81], Color(red: 1, green: 255, blue: 0, alpha: 1)),
-    ] as [(PixelLayout, [UInt8], Color)])
-    func everyLayoutIsNormalised(layout: PixelLayout, pixel: [UInt8], color: Color) throws {
+        (PixelLayout.gray8, [7], PixelColor(white: 7)), (.grayAlpha8, [7, 80], PixelColor(white: 7, alpha: 80)),
+        (.rgb8, [1, 2, 3], PixelColor(red: 1, green: 2, blue: 3)),
+        (.rgba8, [1, 2, 3, 4], PixelColor(red: 1, green: 2, blue: 3, alpha: 4)),
+        (.argb8, [4, 1, 2, 3], PixelColor(red: 1, green: 2, blue: 3, alpha: 4)),
+        (.bgra8, [3, 2, 1, 4], PixelColor(red: 1, green: 2, blue: 3, alpha: 4)),
+        (.rgbx8, [1, 2, 3, 99], PixelColor(red: 1, green: 2, blue: 3)),
+        (.xrgb8, [99, 1, 2, 3], PixelColor(red: 1, green: 2, blue: 3)),
+        (.rgba16LittleEndian, [0, 1, 0xFF, 0xFF, 0x80, 0, 0x81, 0], PixelColor(red: 1, green: 255, blue: 0, alpha: 1)),
+        (.rgba16BigEndian, [1, 0, 0xFF, 0xFF, 0, 0x80, 0, 0x81], PixelColor(red: 1, green: 255, blue: 0, alpha: 1)),
+    ] as [(PixelLayout, [UInt8], PixelColor)])
+    func everyLayoutIsNormalised(layout: PixelLayout, pixel: [UInt8], color: PixelColor) throws {
         let row = pixel + pixel + [0xAA, 0xAA]
-        let image = try Image(
+        let image = try PixelImage(
             width: 2, height: 2, bytesPerRow: row.count, layout: layout, alpha: .straight, bytes: row + row)
         #expect(image[0, 0] == color && image[1, 1] == color)
         #expect(image.hasAlpha == layout.hasAlpha)
@@ -69,7 +69,7 @@ struct ImageConversionTests {
 
     @Test func sizesThatDoNotFitAreErrors() {
         func make(_ width: Int, _ height: Int, _ row: Int?, _ count: Int) throws {
-            _ = try Image(
+            _ = try PixelImage(
                 width: width, height: height, bytesPerRow: row, layout: .rgb8, alpha: .opaque,
                 bytes: [UInt8](repeating: 0, count: count))
         }

@@ -5,8 +5,8 @@ import VitrineImaging
 import VitrineRaster
 
 struct LibWebPEncoderTests {
-    private func picture(alpha: Image.Alpha) -> Image {
-        Image(width: 61, height: 43, alpha: alpha) { bytes in
+    private func picture(alpha: PixelImage.Alpha) -> PixelImage {
+        PixelImage(width: 61, height: 43, alpha: alpha) { bytes in
             for i in 0..<(61 * 43) {
                 let (x, y) = (i % 61, i / 61)
                 let a = alpha == .opaque ? 255 : x < 20 ? 0 : x < 40 ? 128 : 255
@@ -23,8 +23,8 @@ struct LibWebPEncoderTests {
             try WebPDecoder().decode(ByteSource(bytes: bytes, name: "test"), DecodeRequest(info: info, target: nil)))
     }
 
-    @Test(arguments: [Image.Alpha.opaque, .straight, .premultiplied])
-    func losslessKeepsEveryVisiblePixel(alpha: Image.Alpha) throws {
+    @Test(arguments: [PixelImage.Alpha.opaque, .straight, .premultiplied])
+    func losslessKeepsEveryVisiblePixel(alpha: PixelImage.Alpha) throws {
         let image = picture(alpha: alpha)
         let bytes = try LibWebPEncoder(lossless: true).encode(image, quality: 0.5, options: EncodeOptions())
         let expected = (0..<(61 * 43)).flatMap { i -> [UInt8] in
@@ -67,7 +67,7 @@ struct LibWebPEncoderTests {
     }
 
     @Test func sidesBeyondTheFormatAreRefused() {
-        let image = Image(size: PixelSize(width: 16_384, height: 1), color: .white)
+        let image = PixelImage(size: PixelSize(width: 16_384, height: 1), color: .white)
         #expect(throws: ImageError.encodingFailed(format: .webp, reason: "a side is longer than 16383 pixels")) {
             try LibWebPEncoder().encode(image, quality: 0.8, options: EncodeOptions())
         }

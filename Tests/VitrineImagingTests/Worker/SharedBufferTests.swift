@@ -60,7 +60,7 @@ struct SharedRoomTests {
         // Gives the shared memory a size that no other test has.
         limits.maximumPixels = 77 << 20
         let size = HelperMemory(total: 64 << 30).share(for: limits).sharedBytes
-        let whole = try Image(size: PixelSize(width: 6_000, height: 4_000), color: .black).encoded(as: .jpeg())
+        let whole = try PixelImage(size: PixelSize(width: 6_000, height: 4_000), color: .black).encoded(as: .jpeg())
         let cut = ByteSource(bytes: Array(whole.prefix(whole.count * 19 / 20)), name: "cut")
         let pool = WorkerFixture.pool(1)
         let request = WorkerFixture.request(.jpeg, 6_000, 4_000, limits: limits)
@@ -77,7 +77,7 @@ struct SharedRoomTests {
     @Test(arguments: [1.0, 2.0, 4.0])
     func planesDecodedInPlaceAreThoseOfThisProcess(reduction: Double) throws {
         let pixels = (0..<(150 * 90 * 4)).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 13) }
-        let image = try Image(width: 150, height: 90, layout: .rgba8, alpha: .opaque, bytes: pixels)
+        let image = try PixelImage(width: 150, height: 90, layout: .rgba8, alpha: .opaque, bytes: pixels)
         let source = ByteSource(bytes: try image.encoded(as: .jpeg(quality: 0.9)), name: "noise")
         let target = reduction == 1 ? nil : PixelSize(width: Int(150 / reduction), height: Int(90 / reduction))
         let request = WorkerFixture.request(.jpeg, 150, 90, target: target)

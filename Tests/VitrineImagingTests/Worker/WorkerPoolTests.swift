@@ -268,7 +268,7 @@ import VitrineImaging
 
     @Test func writesJPEGXLThatReadsBackTheSame() throws {
         let pool = WorkerFixture.pool(1)
-        var image = Image(size: PixelSize(width: 40, height: 24), color: Color(red: 200, green: 30, blue: 60))
+        var image = PixelImage(size: PixelSize(width: 40, height: 24), color: PixelColor(red: 200, green: 30, blue: 60))
         image.withUnsafeMutableBytes { $0[4] = 0 }
         let file = try WorkerEncoder(pool: pool).encode(image, quality: 1, options: EncodeOptions())
         let back = try pool.decode(ByteSource(bytes: file, name: "jxl"), WorkerFixture.request(.jxl, 40, 24))
@@ -281,8 +281,8 @@ import VitrineImaging
 
     @Test func writesTranslucentPicturesAsJPEGXL() throws {
         let pool = WorkerFixture.pool(1)
-        let color = Color(red: 200, green: 40, blue: 80, alpha: 128)
-        let image = Image(size: PixelSize(width: 16, height: 8), color: color)
+        let color = PixelColor(red: 200, green: 40, blue: 80, alpha: 128)
+        let image = PixelImage(size: PixelSize(width: 16, height: 8), color: color)
         let encoder = WorkerEncoder(pool: pool)
         let file = try encoder.encode(image.converted(to: .premultiplied), quality: 1, options: EncodeOptions())
         let back = try pool.decode(ByteSource(bytes: file, name: "jxl"), WorkerFixture.request(.jxl, 16, 8))

@@ -95,8 +95,8 @@ import VitrineImaging
         #expect(image?.samplesAreMeans == samplesAreMeans)
     }
 
-    @Test(arguments: Image.Alpha.allCases)
-    func requestsKeepTheMeaningOfAlpha(alpha: Image.Alpha) throws {
+    @Test(arguments: PixelImage.Alpha.allCases)
+    func requestsKeepTheMeaningOfAlpha(alpha: PixelImage.Alpha) throws {
         var request = WorkerRequest(
             id: 1, operation: .encode, info: ImageInfo(format: .png, storedSize: .zero), limits: .standard)
         request.alpha = alpha

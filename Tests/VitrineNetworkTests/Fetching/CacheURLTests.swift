@@ -13,7 +13,7 @@ struct CacheURLTests {
         let server = try pages.serve()
         let fixture = try FetchFixture<String>()
         let cache = fixture.cache, options = fixture.options
-        cache.register(Format("loud") { $0.uppercased() })
+        cache.register(CacheFormat("loud") { $0.uppercased() })
         #expect(try await cache.value(from: server.url("/a"), options: options) == "/a")
         #expect(try await cache.fetch(from: server.url("/b"), format: "loud", options: options).value == "/B")
         let told = Recorder<String>()

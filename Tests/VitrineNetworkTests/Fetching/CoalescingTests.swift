@@ -31,7 +31,7 @@ struct CoalescingTests {
         let transforms = Counter()
         for name in ["small", "large"] {
             cache.register(
-                Format(FormatName(name)) { value in
+                CacheFormat(FormatName(name)) { value in
                     transforms.add(1)
                     return Picture(name + value.text)
                 })
@@ -41,7 +41,7 @@ struct CoalescingTests {
         let texts = try await withThrowingTaskGroup(of: String.self) { group in
             for number in 0..<1000 {
                 group.addTask {
-                    let priority = Priority.allCases[number % 5]
+                    let priority = RequestPriority.allCases[number % 5]
                     let levels: CacheLevels = number % 7 == 0 ? .writeOnly : .all
                     let fetcher = NetworkFetcher<Picture>(
                         request: patient(url), options: fixture.options)

@@ -22,7 +22,7 @@ struct ConsequenceTests {
     ) async throws -> (FetchFixture<String>, NetworkFetcher<String>) {
         pages["/a"] = .init("one", tag: "\"1\"", ["Cache-Control: max-age=60"])
         let fixture = try FetchFixture<String>(change)
-        fixture.cache.register(Format("loud") { $0.uppercased() })
+        fixture.cache.register(CacheFormat("loud") { $0.uppercased() })
         let fetcher = fixture.fetcher(server.url("/a"))
         #expect(try await fixture.cache.value(from: fetcher, format: "loud") == "ONE")
         #expect(try await fixture.cache.value(from: fetcher) == "one")
@@ -72,7 +72,7 @@ struct ConsequenceTests {
         await server.waitUntilUnused()
         #expect(await networkFailure { _ = try await fixture.cache.value(from: fetcher) } != nil)
         let another = try await fixture.another()
-        another.register(Format("loud") { $0.uppercased() })
+        another.register(CacheFormat("loud") { $0.uppercased() })
         #expect(await networkFailure { _ = try await another.value(from: fetcher, format: "loud") } != nil)
     }
 

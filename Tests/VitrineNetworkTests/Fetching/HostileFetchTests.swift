@@ -104,7 +104,7 @@ struct HostileFetchTests {
             pages["/a.png"] = .init(steps: steps)
             let server = try pages.serve()
             let fixture = try fixture()
-            fixture.cache.register(Format("loud") { Picture($0.text.uppercased()) })
+            fixture.cache.register(CacheFormat("loud") { Picture($0.text.uppercased()) })
             let url = server.url("/a.png"), key = fixture.fetcher(url).key
             for format in fixture.cache.formatNames {
                 do throws(CacheError) {

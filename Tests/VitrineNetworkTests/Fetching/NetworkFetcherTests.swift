@@ -195,7 +195,7 @@ struct NetworkFetcherTests {
         let fixture = try FetchFixture<String>()
         try fixture.directory.write("water", to: "lake.txt")
         let file = URL(filePath: fixture.directory.file("lake.txt"))
-        fixture.cache.register(Format("loud") { $0.uppercased() })
+        fixture.cache.register(CacheFormat("loud") { $0.uppercased() })
         let inline = try #require(URL(string: "data:text/plain,ice"))
         for (url, text) in [(file, "water"), (inline, "ice")] {
             #expect(try await fixture.value(url) == text)

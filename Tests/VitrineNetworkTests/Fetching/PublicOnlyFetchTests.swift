@@ -9,7 +9,7 @@ import VitrineNetwork
 struct PublicOnlyFetchTests {
     private let directory: TemporaryDirectory
     private let clock = ManualClock()
-    private let cache: Cache<String>
+    private let cache: ValueCache<String>
     private let wall: WallClock
 
     init() throws {
@@ -18,8 +18,8 @@ struct PublicOnlyFetchTests {
         configuration.clock = .following(clock, from: .seconds(1_700_000_000))
         configuration.memoryPressure = MemoryPressure()
         wall = configuration.clock
-        cache = Cache(name: "test", configuration: configuration)
-        cache.register(Format("loud") { $0.uppercased() })
+        cache = ValueCache(name: "test", configuration: configuration)
+        cache.register(CacheFormat("loud") { $0.uppercased() })
     }
 
     private func options(_ http: ScriptedLoader, _ policy: URLAccessPolicy) -> FetchOptions {
@@ -58,7 +58,7 @@ struct PublicOnlyFetchTests {
                 guard case .refused(_, let reason) = error, reason.hasSuffix("is not public") else { Issue.record("\(String(describing: error))"); continue }
             }
             try await cache.flush()
-            let again = Cache<String>(name: "test", configuration: cache.configuration)
+            let again = ValueCache<String>(name: "test", configuration: cache.configuration)
             let error = await networkFailure { _ = try await again.value(from: inside, id: id, options: strict) }
             guard case .refused(_, let reason) = error, reason.hasSuffix("is not public") else { Issue.record("\(String(describing: error))"); continue }
             var updates = again.updates(from: NetworkFetcher(url: inside, id: id, options: strict))

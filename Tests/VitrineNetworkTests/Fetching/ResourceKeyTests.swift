@@ -53,7 +53,7 @@ struct ResourceKeyTests {
         pages["/a?signature=1"] = .init("picture", ["Cache-Control: max-age=60"])
         let server = try pages.serve()
         var fixture = try FetchFixture<String>()
-        fixture.cache.register(Format("loud") { $0.uppercased() })
+        fixture.cache.register(CacheFormat("loud") { $0.uppercased() })
         let first = fixture.fetcher(server.url("/a?signature=1"), id: "avatar")
         let second = fixture.fetcher(server.url("/a?signature=2"), id: "avatar")
         #expect(try await fixture.cache.value(from: first) == "picture")

@@ -38,7 +38,7 @@ struct StaleFetchTests {
         }
         defer { barrier.open() }
         let fixture = try FetchFixture<String>()
-        fixture.cache.register(Format("loud") { $0.uppercased() })
+        fixture.cache.register(CacheFormat("loud") { $0.uppercased() })
         let url = server.url("/a")
         _ = try await fixture.value(url)
         fixture.clock.advance(by: .seconds(61))

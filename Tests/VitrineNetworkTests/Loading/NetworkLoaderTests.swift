@@ -243,7 +243,7 @@ struct NetworkLoaderTests {
             .status(url: url, head),
         ]
         #expect(errors.map(\.code) == [-400, -401, -402])
-        let cache = Cache<String>(name: "none", configuration: CacheConfiguration(root: "/nonexistent"))
+        let cache = ValueCache<String>(name: "none", configuration: CacheConfiguration(root: "/nonexistent"))
         for error in errors {
             let outer = await #expect(throws: CacheError.self) {
                 _ = try await cache.value(forKey: "lake", levels: []) { throw error }

@@ -94,7 +94,7 @@ struct ResourceCacheTests {
     @Test func diskDepthGoesNoFurtherThanTheDisk() async throws {
         let fixture = try ResourceFixture()
         let (resources, url) = (fixture.resources, ResourceFixture.url())
-        fixture.cache.register(Format("loud") { Piece($0.text.uppercased()) })
+        fixture.cache.register(CacheFormat("loud") { Piece($0.text.uppercased()) })
         let watcher = Watcher()
         #expect(resources.value(at: url, depth: .disk, observer: watcher) == nil)
         #expect(await watcher.wait() == ["-100"])
@@ -245,7 +245,7 @@ struct ResourceCacheTests {
     @Test func formatsShareOneTransfer() async throws {
         let fixture = try ResourceFixture()
         let (resources, url) = (fixture.resources, ResourceFixture.url())
-        fixture.cache.register(Format("loud") { Piece($0.text.uppercased()) })
+        fixture.cache.register(CacheFormat("loud") { Piece($0.text.uppercased()) })
         async let plain = resources.value(at: url)
         async let loud = resources.value(at: url, format: "loud")
         let exchange = await fixture.network.request()

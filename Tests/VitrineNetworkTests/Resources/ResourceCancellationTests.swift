@@ -143,7 +143,7 @@ struct ResourceCancellationTests {
         let (resources, url) = (fixture.resources, ResourceFixture.url())
         let started = Gate(), ended = Gate()
         fixture.cache.register(
-            Format("slow") { piece in
+            CacheFormat("slow") { piece in
                 started.open()
                 await withTaskCancellationHandler { await ended.wait() } onCancel: { ended.open() }
                 try Task.checkCancellation()
@@ -182,7 +182,7 @@ struct ResourceCancellationTests {
     @Test func oneFormatCanBeLeftAlone() async throws {
         let fixture = try ResourceFixture()
         let (resources, url) = (fixture.resources, ResourceFixture.url())
-        fixture.cache.register(Format("loud") { Piece($0.text.uppercased()) })
+        fixture.cache.register(CacheFormat("loud") { Piece($0.text.uppercased()) })
         let watcher = Watcher()
         #expect(resources.value(at: url, observer: watcher) == nil)
         #expect(resources.value(at: url, format: "loud", observer: watcher) == nil)

@@ -16,7 +16,7 @@ struct ResourcePlacesTests {
         let loader = NetworkLoader(makeLoader())
         register(loader)
         return ObservedCache(
-            Cache(name: "test", configuration: configuration), options: FetchOptions(loader: loader))
+            ValueCache(name: "test", configuration: configuration), options: FetchOptions(loader: loader))
     }
 
     @Test func filesStayInPlace() async throws {

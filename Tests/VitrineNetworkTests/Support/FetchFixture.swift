@@ -8,7 +8,7 @@ import VitrineNetwork
 struct FetchFixture<Value: CacheableValue>: Sendable {
     let directory: TemporaryDirectory
     let clock = ManualClock()
-    let cache: Cache<Value>
+    let cache: ValueCache<Value>
     var options: FetchOptions
 
     init(
@@ -20,7 +20,7 @@ struct FetchFixture<Value: CacheableValue>: Sendable {
         configuration.clock = .following(clock, from: .seconds(1_700_000_000))
         configuration.memoryPressure = MemoryPressure()
         change(&configuration)
-        cache = Cache(name: "test", configuration: configuration)
+        cache = ValueCache(name: "test", configuration: configuration)
         var loading = NetworkLoader.Configuration()
         loading.retries.limit = 0
         configure(&loading)
@@ -30,9 +30,9 @@ struct FetchFixture<Value: CacheableValue>: Sendable {
     }
 
     /// Another cache on the same directory, once everything is there: another process, as far as memory is concerned.
-    func another() async throws -> Cache<Value> {
+    func another() async throws -> ValueCache<Value> {
         try await cache.flush()
-        return Cache(name: "test", configuration: cache.configuration)
+        return ValueCache(name: "test", configuration: cache.configuration)
     }
 
     func fetcher(_ url: URL, id: String? = nil) -> NetworkFetcher<Value> {

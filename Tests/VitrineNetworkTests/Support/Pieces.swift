@@ -199,10 +199,10 @@ struct ResourceFixture: Sendable {
         configuration.memoryPressure = MemoryPressure()
         change(&configuration)
         let network = network
-        resources = ObservedCache(Cache(name: "test", configuration: configuration)) { network.fetcher($0, $1) }
+        resources = ObservedCache(ValueCache(name: "test", configuration: configuration)) { network.fetcher($0, $1) }
     }
 
-    var cache: Cache<Piece> { resources.cache }
+    var cache: ValueCache<Piece> { resources.cache }
 
     /// A URL and a text nobody else has.
     static func url(_ name: String = "a") -> URL { URL(string: "http://\(UUID().uuidString).test/\(name)")! }

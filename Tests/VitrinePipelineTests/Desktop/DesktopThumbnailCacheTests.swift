@@ -43,10 +43,10 @@ final class DesktopScratch {
 }
 
 @Suite struct DesktopThumbnailCacheTests {
-    private let red = Color(red: 200, green: 30, blue: 20)
+    private let red = PixelColor(red: 200, green: 30, blue: 20)
 
-    private func picture(_ width: Int, _ height: Int) -> Image {
-        Image(size: PixelSize(width: width, height: height), color: red)
+    private func picture(_ width: Int, _ height: Int) -> PixelImage {
+        PixelImage(size: PixelSize(width: width, height: height), color: red)
     }
 
     @Test func namesAreDigestsOfTheAddress() {

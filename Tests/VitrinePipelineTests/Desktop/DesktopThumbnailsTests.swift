@@ -12,7 +12,7 @@ import VitrinePipeline
         return path
     }
 
-    private func request(_ side: Int, _ mode: ImageResizer.Mode = .aspectFit) -> RenderRequest {
+    private func request(_ side: Int, _ mode: ImageResizer.Mode = .fit) -> RenderRequest {
         RenderRequest(size: PixelSize(side), mode: mode)
     }
 
@@ -29,7 +29,7 @@ import VitrinePipeline
         #expect(thumbnails.thumbnail(of: source, for: request(200))?.size == PixelSize(width: 200, height: 134))
         #expect(
             try scratch.texts(scratch.cache.location(of: path, size: .large))["Thumb::Image::Width"] == "600")
-        #expect(thumbnails.thumbnail(of: source, for: request(200, .aspectFill)) == nil)
+        #expect(thumbnails.thumbnail(of: source, for: request(200, .fill)) == nil)
     }
 
     @Test func smallPicturesAreNeverGivenLargerThanTheyAre() throws {
@@ -75,7 +75,7 @@ import VitrinePipeline
         let scratch = try DesktopScratch()
         let path = try copy("lake.webp", in: scratch)
         let thumbnails = DesktopThumbnails(scratch.cache)
-        let image = Image(size: PixelSize(256), color: .white)
+        let image = PixelImage(size: PixelSize(256), color: .white)
         var second = ImageFileSource(path: path)
         second.page = 2
         var partial = ImageFileSource(path: path)

@@ -6,8 +6,8 @@ struct ClipProtocolTests {
     private static var clip: VideoClip {
         var clip = VideoClip()
         clip.size = PixelSize(width: 3, height: 2)
-        clip.append(Image(size: clip.size, color: Color(red: 1, green: 2, blue: 3)), seconds: 0.1)
-        clip.append(Image(size: clip.size, color: Color(red: 250, green: 0, blue: 9)), seconds: 0.25)
+        clip.append(PixelImage(size: clip.size, color: PixelColor(red: 1, green: 2, blue: 3)), seconds: 0.1)
+        clip.append(PixelImage(size: clip.size, color: PixelColor(red: 250, green: 0, blue: 9)), seconds: 0.25)
         return clip
     }
 
@@ -15,7 +15,7 @@ struct ClipProtocolTests {
         let clip = Self.clip
         let read = try #require(VideoClip(clip.encoded(), limits: .standard))
         #expect(read == clip && read.seconds == [0.1, 0.25])
-        #expect(read.image(at: 1) == Image(size: clip.size, color: Color(red: 250, green: 0, blue: 9)))
+        #expect(read.image(at: 1) == PixelImage(size: clip.size, color: PixelColor(red: 250, green: 0, blue: 9)))
     }
 
     @Test func clipsThatLieAreRefused() {
@@ -37,7 +37,7 @@ struct ClipProtocolTests {
 
     @Test func parametersAreCheckedByTheHelper() throws {
         var parameters = ClipParameters()
-        parameters.target = DocumentTarget(PixelSize(64), .aspectFit, allowsUpscaling: false)
+        parameters.target = DocumentTarget(PixelSize(64), .fit, allowsUpscaling: false)
         #expect(ClipParameters(parameters.encoded()) == parameters)
         for (seconds, rate) in [(0, 10), (3, 0), (.nan, 1), (1, .infinity), (301, 1), (-3, -10)] as [(Double, Double)] {
             (parameters.seconds, parameters.framesPerSecond) = (seconds, rate)

@@ -14,16 +14,16 @@ import VitrinePipeline
     init() throws { directory = try TemporaryDirectory() }
 
     private func request(
-        _ key: CacheKey = "a", _ size: Int = 100, mode: ImageResizer.Mode = .aspectFit,
+        _ key: CacheKey = "a", _ size: Int = 100, mode: ImageResizer.Mode = .fit,
         _ options: CacheLevels = .all
     ) -> ImageTask {
         let size = ImageResizer(size: PixelSize(size), mode: mode)
-        var request = ImageRequest(ClosureSource.picture(key, calls: calls), size: size)
+        var request = ImageRequest(ClosureSource.picture(key, calls: calls), resizing: size)
         request.cacheLevels = options
         return ImageTask(request)
     }
 
-    private func run(_ request: ImageTask, in service: ImagePipeline) async throws -> Image {
+    private func run(_ request: ImageTask, in service: ImagePipeline) async throws -> PixelImage {
         service.start(request)
         return try await request.value
     }
@@ -40,7 +40,7 @@ import VitrinePipeline
         #expect(seen.value == 1)
         #expect(again.state == .finished)
         #expect(
-            service.cachedImage(for: ImageRequest(ClosureSource.picture("a"), size: .fit(100)))?.size == made.size)
+            service.cachedImage(for: ImageRequest(ClosureSource.picture("a"), resizing: .fit(100)))?.size == made.size)
         try await service.cache.flush()
 
         let next = ImagePipeline.stored(in: directory)
@@ -75,9 +75,9 @@ import VitrinePipeline
         let service = ImagePipeline.stored(in: directory)
         let source = FiringSource(knowsItself: false)
         source.fire()
-        _ = try await service.image(for: ImageRequest(source, size: .fit(10)))
+        _ = try await service.image(for: ImageRequest(source, resizing: .fit(10)))
         let state = try await onThread {
-            let request = ImageTask(ImageRequest(source, size: .fit(10)))
+            let request = ImageTask(ImageRequest(source, resizing: .fit(10)))
             service.start(request)
             return request.state
         }
@@ -115,7 +115,7 @@ import VitrinePipeline
     @Test func aServiceWithoutALevelDoesNotUseIt() async throws {
         let withoutMemory = ImagePipeline.stored(in: directory) { $0.usesMemoryCache = false }
         _ = try await run(request(), in: withoutMemory)
-        #expect(withoutMemory.cachedImage(for: ImageRequest(ClosureSource.picture("a"), size: .fit(100))) == nil)
+        #expect(withoutMemory.cachedImage(for: ImageRequest(ClosureSource.picture("a"), resizing: .fit(100))) == nil)
         #expect(await !withoutMemory.contains(request().request, at: .memory))
         _ = try await run(request(), in: withoutMemory)
         #expect(withoutMemory.statistics.fromDisk == 1)
@@ -140,7 +140,7 @@ import VitrinePipeline
         #expect(await !two.contains(request().request, at: .memory))
         #expect(await !two.contains(request().request, at: .disk))
         #expect(one.cache.name == "Thumbnails_one")
-        #expect(two.placeholders.name == "Placeholders_two")
+        #expect(two.sourcePreviews.name == "Placeholders_two")
         #expect(ImagePipeline.stored(in: directory).cache.name == "Thumbnails")
     }
 
@@ -171,7 +171,7 @@ import VitrinePipeline
         pressure.send(.critical)
         // Whoever still holds the image lets memory find it again: the thread that made it may do so for a moment.
         for _ in 0..<1_000_000 where pixels != nil { await Task.yield() }
-        #expect(service.cachedImage(for: ImageRequest(ClosureSource.picture("a"), size: .fit(100))) == nil)
+        #expect(service.cachedImage(for: ImageRequest(ClosureSource.picture("a"), resizing: .fit(100))) == nil)
     }
 
     @Test func theLeanPresetIsLean() {
@@ -184,7 +184,7 @@ import VitrinePipeline
     @Test func keysOnDiskNeverChange() {
         let service = ImagePipeline.stored(in: directory)
         func key(_ size: ImageResizer, _ scale: Double = 1) -> CacheKey {
-            service.key(of: ImageRequest(ClosureSource.picture("a"), size: size, scale: scale), identity: "a")
+            service.key(of: ImageRequest(ClosureSource.picture("a"), resizing: size, scale: scale), identity: "a")
         }
         #expect(key(.none) == CacheKey("a", "0x0", "none"))
         #expect(key(.fit(width: 300, height: 20), 2) == CacheKey("a", "600x40", "fit"))
@@ -212,9 +212,9 @@ import VitrinePipeline
     private struct TextSource: ImageSource {
         let path: String
         func identity() throws(ImagePipelineError) -> CacheKey { try FileIdentity.key(of: path) }
-        func image(_ request: RenderRequest) throws -> Image {
+        func image(_ request: RenderRequest) throws -> PixelImage {
             let text = try FileContents.read(path)
-            return Image(size: PixelSize(width: 10, height: text.count), color: .black)
+            return PixelImage(size: PixelSize(width: 10, height: text.count), color: .black)
         }
     }
 
@@ -222,12 +222,12 @@ import VitrinePipeline
         let service = ImagePipeline.stored(in: directory)
         let source = TextSource(path: directory.file("text"))
         try directory.write("four", to: "text")
-        #expect(try await service.image(for: ImageRequest(source, size: .fit(99))).height == 4)
+        #expect(try await service.image(for: ImageRequest(source, resizing: .fit(99))).height == 4)
         try directory.write("seven..", to: "text")
-        #expect(try await service.image(for: ImageRequest(source, size: .fit(99))).height == 7)
+        #expect(try await service.image(for: ImageRequest(source, resizing: .fit(99))).height == 7)
         #expect(service.statistics.made == 2)
         try FileManager.default.removeItem(atPath: source.path)
-        await #expect(throws: ImagePipelineError.self) { try await service.image(for: ImageRequest(source, size: .fit(99))) }
+        await #expect(throws: ImagePipelineError.self) { try await service.image(for: ImageRequest(source, resizing: .fit(99))) }
     }
 
     // MARK: Siblings
@@ -267,8 +267,8 @@ import VitrinePipeline
     @Test func whatMayNotGrowIsNotMadeFromWhatHasGrown() async throws {
         let service = ImagePipeline.stored(in: directory)
         let source = ClosureSource.picture("a", calls: calls)
-        _ = try await service.image(for: ImageRequest(source, size: .fit(4_000)))
-        let small = ImageTask(ImageRequest(source, size: ImageResizer(size: PixelSize(2_000), mode: .aspectFit, allowsUpscaling: false)))
+        _ = try await service.image(for: ImageRequest(source, resizing: .fit(4_000)))
+        let small = ImageTask(ImageRequest(source, resizing: ImageResizer(size: PixelSize(2_000), mode: .fit, allowsUpscaling: false)))
         #expect(try await run(small, in: service).size == PixelSize(width: 1_000, height: 500))
         #expect(calls.value == 2)
     }
@@ -294,19 +294,19 @@ import VitrinePipeline
         let made = Counter()
         let source = ClosureSource(key: "a") { _ in
             made.add(1)
-            return Image(size: PixelSize(2), color: .white)
+            return PixelImage(size: PixelSize(2), color: .white)
         } make: { _ in
-            Image(size: PixelSize(3), color: .black)
+            PixelImage(size: PixelSize(3), color: .black)
         }
         for run in 0..<2 {
-            let service = ImagePipeline.stored(in: directory) { $0.cachesPlaceholders = isKept }
+            let service = ImagePipeline.stored(in: directory) { $0.cachesPreviews = isKept }
             for size in [10, 10] {
                 let request = ImageTask.counted(source, size, levels: [])
                 service.start(request)
-                #expect(try await request.placeholder?.width == 2)
+                #expect(try await request.sourcePreview?.width == 2)
                 _ = try await request.value
             }
-            try await service.placeholders.flush()
+            try await service.sourcePreviews.flush()
             #expect(made.value == (isKept ? 1 : 2 * (run + 1)))
         }
     }

@@ -19,9 +19,9 @@ import Glibc
                 let source = ClosureSource(key: CacheKey("\(index)")) { _ in
                     most.raise(to: running.add(1))
                     defer { running.add(-1) }
-                    return Image(size: PixelSize(1), color: .black)
+                    return PixelImage(size: PixelSize(1), color: .black)
                 }
-                return ImageTask(ImageRequest(source, size: .fit(1)))
+                return ImageTask(ImageRequest(source, resizing: .fit(1)))
             }
             for request in requests { service.start(request) }
             for request in requests { _ = try await request.value }
@@ -35,7 +35,7 @@ import Glibc
         for concurrency in [1, 3] {
             let service = ImagePipeline.withoutDisk(concurrency: concurrency)
             let sources = (0...concurrency).map { FiringSource(CacheKey("\($0)")) }
-            let tasks = sources.map { service.start(ImageRequest($0, size: .fit(10))) }
+            let tasks = sources.map { service.start(ImageRequest($0, resizing: .fit(10))) }
             // All places are taken by calls that have begun, and the last request waits for one of them.
             for source in sources.dropLast() { await source.begun.reach(1) }
             #expect(service.slots.running == concurrency && service.slots.queued == 1)
@@ -50,10 +50,10 @@ import Glibc
     @Test func theMostUrgentComesFirst() async throws {
         let service = ImagePipeline.withoutDisk(concurrency: 1)
         let order = Recorder<String>()
-        func request(_ name: String, _ priority: Priority) -> ImageTask {
+        func request(_ name: String, _ priority: RequestPriority) -> ImageTask {
             let source = ClosureSource(key: CacheKey(name)) { _ in
                 order.add(name)
-                return Image(size: PixelSize(1), color: .black)
+                return PixelImage(size: PixelSize(1), color: .black)
             }
             return .counted(source, 1, priority: priority)
         }
@@ -77,7 +77,7 @@ import Glibc
         let source = FiringSource()
         service.setSuspended(true)
         let requests = [64, 256, 1_024].map { ImageTask.counted(source, $0) }
-        let crop = ImageTask(ImageRequest(source, size: ImageResizer(size: PixelSize(50), mode: .crop(.center))))
+        let crop = ImageTask(ImageRequest(source, resizing: ImageResizer(size: PixelSize(50), mode: .crop(.center))))
         for request in requests + [crop] { service.start(request) }
         service.setSuspended(false)
         source.fire()
@@ -117,7 +117,7 @@ import Glibc
         #expect(try await small.value.width == 64)
         await service.waitUntilIdle()
         #expect(service.statistics.discarded == 1)
-        #expect(service.cachedImage(for: ImageRequest(source, size: .fit(256))) == nil)
+        #expect(service.cachedImage(for: ImageRequest(source, resizing: .fit(256))) == nil)
     }
 
     @Test func oneSourceServesTwoSizesAtOnce() async throws {
@@ -144,7 +144,7 @@ import Glibc
         request.cancel()
         #expect(stubborn.requests.all[0][0].cancellation.isCancelled)
         // The source goes on, and the next one has its place all the same.
-        #expect(try await service.image(for: ImageRequest(ClosureSource.picture("next"), size: .fit(10))).width == 10)
+        #expect(try await service.image(for: ImageRequest(ClosureSource.picture("next"), resizing: .fit(10))).width == 10)
         #expect(service.stuckCalls == 1)
         stubborn.fire()
         await stubborn.ended.reach(1)
@@ -152,7 +152,7 @@ import Glibc
         while service.stuckCalls > 0 { await Task.yield() }
         // What came too late is not kept.
         #expect(service.statistics.discarded <= 1)
-        #expect(service.cachedImage(for: ImageRequest(stubborn, size: .fit(100))) == nil)
+        #expect(service.cachedImage(for: ImageRequest(stubborn, resizing: .fit(100))) == nil)
     }
 
     @Test func whoComesAfterACancellationSharesTheNewWork() async throws {
@@ -179,7 +179,7 @@ import Glibc
     @Test func aCancelledTaskEndsItsRequest() async throws {
         let service = ImagePipeline.withoutDisk()
         let source = FiringSource()
-        let task = Task { try await service.image(for: ImageRequest(source, size: .fit(10))) }
+        let task = Task { try await service.image(for: ImageRequest(source, resizing: .fit(10))) }
         await source.begun.reach(1)
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
@@ -220,7 +220,7 @@ import Glibc
         }
         #expect(calls.value == 1)
         // Failures are not kept: the next one is another try.
-        await #expect(throws: ImagePipelineError.self) { try await service.image(for: ImageRequest(source, size: .fit(100))) }
+        await #expect(throws: ImagePipelineError.self) { try await service.image(for: ImageRequest(source, resizing: .fit(100))) }
         #expect(calls.value == 2)
         #expect(service.statistics.failed == 4)
         await service.waitUntilIdle()
@@ -236,26 +236,26 @@ import Glibc
     @Test func aSourceThatMiscountsHasFailed() async throws {
         struct Miscounting: ImageSource {
             func identity() -> CacheKey { "a" }
-            func image(_ request: RenderRequest) -> Image { Image(size: PixelSize(1), color: .black) }
-            func images(_ requests: [RenderRequest]) -> [Image] { [] }
+            func image(_ request: RenderRequest) -> PixelImage { PixelImage(size: PixelSize(1), color: .black) }
+            func images(_ requests: [RenderRequest]) -> [PixelImage] { [] }
         }
         let service = ImagePipeline.withoutDisk()
         await #expect(throws: ImagePipelineError.self) {
-            try await service.image(for: ImageRequest(Miscounting(), size: .fit(1)))
+            try await service.image(for: ImageRequest(Miscounting(), resizing: .fit(1)))
         }
     }
 
     @Test func aSourceThatIsGoneIsAnError() async throws {
         struct Gone: ImageSource {
             func identity() throws(ImagePipelineError) -> CacheKey { throw .unreadable(source: "/gone", reason: "gone") }
-            func image(_ request: RenderRequest) -> Image { Image(size: PixelSize(1), color: .black) }
+            func image(_ request: RenderRequest) -> PixelImage { PixelImage(size: PixelSize(1), color: .black) }
         }
         let service = ImagePipeline.withoutDisk()
         let request = ImageTask.counted(Gone())
         request.onPreview { _ in }
         service.start(request)
         #expect(await request.ending == .failed)
-        #expect(try await request.placeholder == nil)
+        #expect(try await request.sourcePreview == nil)
         await service.waitUntilIdle()
         #expect(service.isIdle)
     }
@@ -328,19 +328,19 @@ import Glibc
                 _ = try? gate.image(RenderRequest(size: PixelSize(1)))
                 return "hanging"
             }
-            func image(_ request: RenderRequest) -> Image { Image(size: PixelSize(1), color: .black) }
+            func image(_ request: RenderRequest) -> PixelImage { PixelImage(size: PixelSize(1), color: .black) }
         }
         let service = ImagePipeline.withoutDisk { $0.timeLimit = .milliseconds(20) }
         let gate = FiringSource(obeys: false)
         await #expect(throws: ImagePipelineError.self) {
-            try await service.image(for: ImageRequest(Hanging(gate: gate), size: .fit(1)))
+            try await service.image(for: ImageRequest(Hanging(gate: gate), resizing: .fit(1)))
         }
         let source = ClosureSource(key: "p") { try gate.image($0) } make: { _ in
-            Image(size: PixelSize(1), color: .black)
+            PixelImage(size: PixelSize(1), color: .black)
         }
         let request = ImageTask.counted(source)
         service.start(request)
-        #expect(try await request.placeholder == nil)
+        #expect(try await request.sourcePreview == nil)
         _ = await request.ending
         gate.fire(2)
         await gate.ended.reach(2)
@@ -354,21 +354,21 @@ import Glibc
         let places = Recorder<Bool>()
         let source = ClosureSource(requiresMainActor: true) { _ in
             places.add(MainActor.assumeIsolated { true })
-            return Image(size: PixelSize(1), color: .white)
+            return PixelImage(size: PixelSize(1), color: .white)
         } make: { _ in
             places.add(MainActor.assumeIsolated { true })
-            return Image(size: PixelSize(1), color: .white)
+            return PixelImage(size: PixelSize(1), color: .white)
         }
-        let request = ImageTask(ImageRequest(source, size: .fit(1)))
+        let request = ImageTask(ImageRequest(source, resizing: .fit(1)))
         request.onPreview { _ in }
         service.start(request)
         _ = try await request.value
         #expect(places.all == [true, true])
         #expect(throws: ImagePipelineError.self) {
-            try service.execute(ImageTask(ImageRequest(source, size: .fit(2))))
+            try service.execute(ImageTask(ImageRequest(source, resizing: .fit(2))))
         }
         await MainActor.run {
-            let request = ImageTask(ImageRequest(source, size: .fit(3)))
+            let request = ImageTask(ImageRequest(source, resizing: .fit(3)))
             #expect(throws: Never.self) { try service.execute(request) }
         }
     }
@@ -379,14 +379,14 @@ import Glibc
         let nice = Recorder<Int32>()
         let source = ClosureSource { _ in
             nice.add(getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0))
-            return Image(size: PixelSize(1), color: .black)
+            return PixelImage(size: PixelSize(1), color: .black)
         }
         let own = getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0)
-        let levels: [[Priority]] = [[.veryLow], [.low], [.veryLow, .low], [.veryLow]]
+        let levels: [[RequestPriority]] = [[.veryLow], [.low], [.veryLow, .low], [.veryLow]]
         for (index, levels) in levels.enumerated() {
             service.setSuspended(true)
             let requests = levels.map { level in
-                let request = ImageTask(ImageRequest(source, size: .fit(10 + index)))
+                let request = ImageTask(ImageRequest(source, resizing: .fit(10 + index)))
                 request.executionPriority = level
                 return request
             }

@@ -11,7 +11,7 @@ import VitrinePipeline
     func everyRequestEndsOnce(seed: UInt64) async throws {
         let directory = try TemporaryDirectory()
         let service = ImagePipeline.stored(in: directory, concurrency: 3) {
-            $0.cachesPlaceholders = seed == 2
+            $0.cachesPreviews = seed == 2
             $0.usesDiskCache = seed != 3
         }
         let told = Counter()
@@ -37,7 +37,7 @@ import VitrinePipeline
                         }
                         open.append(request)
                         if let other = open.randomElement(using: &generator) {
-                            other.priority = Priority.allCases.randomElement(using: &generator)!
+                            other.priority = RequestPriority.allCases.randomElement(using: &generator)!
                         }
                         if Int.random(in: 0..<3, using: &generator) == 0 {
                             let index = open.indices.randomElement(using: &generator)!
@@ -75,10 +75,10 @@ import VitrinePipeline
         let number = Int.random(in: 0..<12, using: &generator)
         let source = Sometimes(number: number)
         let size = [16, 40, 100, 250].randomElement(using: &generator)!
-        let resizer = ImageResizer(size: PixelSize(size), mode: number % 3 == 0 ? .crop(.center) : .aspectFit)
-        var request = ImageRequest(source, size: resizer)
+        let resizer = ImageResizer(size: PixelSize(size), mode: number % 3 == 0 ? .crop(.center) : .fit)
+        var request = ImageRequest(source, resizing: resizer)
         let queue = Bool.random(using: &generator) ? CallbackQueue.immediate : .on(delivering)
-        request.priority = Priority.allCases.randomElement(using: &generator)!
+        request.priority = RequestPriority.allCases.randomElement(using: &generator)!
         request.cacheLevels = [[], .memory, .disk, .all].randomElement(using: &generator)!
         let task = ImageTask(request)
         if Bool.random(using: &generator) { task.onPreview(on: queue) { _ in told.add(1) } }
@@ -90,12 +90,12 @@ import VitrinePipeline
         let number: Int
         var knownIdentity: CacheKey? { number % 2 == 0 ? CacheKey("\(number)") : nil }
         func identity() -> CacheKey { CacheKey("\(number)") }
-        func placeholder(_ request: RenderRequest) -> Image? {
-            number % 4 == 0 ? nil : Image(size: PixelSize(1), color: .white)
+        func preview(_ request: RenderRequest) -> PixelImage? {
+            number % 4 == 0 ? nil : PixelImage(size: PixelSize(1), color: .white)
         }
-        func image(_ request: RenderRequest) throws -> Image {
+        func image(_ request: RenderRequest) throws -> PixelImage {
             if number == 7 { throw TestFailure() }
-            return try Image(
+            return try PixelImage(
                 size: request.resizer.outputSize(for: PixelSize(width: 300, height: 200)), color: .black)
         }
     }

@@ -11,18 +11,18 @@ import VitrinePipeline
     private let placeholders = Counter()
     private let thumbnails = Counter()
 
-    private func request(_ priority: Priority = .normal, size: Int = 100) -> ImageTask {
+    private func request(_ priority: RequestPriority = .normal, size: Int = 100) -> ImageTask {
         .counted(source, size, priority: priority, placeholders: placeholders, thumbnails: thumbnails)
     }
 
-    private var workPriority: Priority? {
+    private var workPriority: RequestPriority? {
         service.workPriority(ofKey: service.key(of: request().request, identity: "test"))
     }
 
     @Test func givesPlaceholderAndThumbnailOnceEach() async throws {
         let request = request()
         service.start(request)
-        _ = try await request.placeholder
+        _ = try await request.sourcePreview
         #expect(thumbnails.value == 0)
         source.fire()
         _ = try await request.value
@@ -41,7 +41,7 @@ import VitrinePipeline
         #expect(workPriority == .high)
         service.start(requests[2])
         #expect(workPriority == .high)
-        for request in requests { _ = try await request.placeholder }
+        for request in requests { _ = try await request.sourcePreview }
         source.fire()
         for request in requests { _ = try await request.value }
         #expect(placeholders.value == 3)
@@ -53,7 +53,7 @@ import VitrinePipeline
     @Test func cancellingTheMostUrgentLowersThePriority() async throws {
         let requests = [request(), request(.high), request(.low)]
         for request in requests { service.start(request) }
-        for request in requests { _ = try await request.placeholder }
+        for request in requests { _ = try await request.sourcePreview }
         #expect(workPriority == .high)
         requests[1].cancel()
         #expect(workPriority == .normal)
@@ -69,7 +69,7 @@ import VitrinePipeline
     @Test func cancellingAllStopsTheCall() async throws {
         let requests = [request(), request(.high), request(.low)]
         for request in requests { service.start(request) }
-        for request in requests { _ = try await request.placeholder }
+        for request in requests { _ = try await request.sourcePreview }
         await source.begun.reach(1)
         for request in requests { request.cancel() }
         #expect(service.slots == .init(queued: 0, running: 0))
@@ -88,7 +88,7 @@ import VitrinePipeline
             await source.begun.reach(index + 1)
             #expect(source.begun.count == index + 1)
             #expect(requests.map(\.state.isFinal) == [0, 1, 2].map { $0 < index })
-            _ = try await request.placeholder
+            _ = try await request.sourcePreview
             source.fire()
         }
         try await sequence.finished()

@@ -11,54 +11,54 @@ import VitrinePipeline
     @Test func countsPixelsByScale() {
         let source = ClosureSource.picture("a")
         #expect(
-            ImageTask(ImageRequest(source, size: ImageResizer(size: PixelSize(width: 101, height: 50), mode: .aspectFit), scale: 1.5)).request.pixelSize
+            ImageTask(ImageRequest(source, resizing: ImageResizer(size: PixelSize(width: 101, height: 50), mode: .fit), scale: 1.5)).request.pixelSize
                 == PixelSize(width: 152, height: 75))
         for scale in [0, -1, .infinity, .nan] as [Double] {
-            #expect(ImageTask(ImageRequest(source, size: .fit(10), scale: scale)).request.pixelSize.isEmpty)
+            #expect(ImageTask(ImageRequest(source, resizing: .fit(10), scale: scale)).request.pixelSize.isEmpty)
         }
     }
 
     @Test func stylesHoldSizeAndProcessors() async throws {
         let source = ClosureSource.picture("a")
-        let round = ImageStyle("round", size: .crop(width: 20, height: 20), processors: [.circle()])
+        let round = ImageStyle("round", resizing: .crop(width: 20, height: 20), processors: [.circle()])
         let request = ImageRequest(source, style: round, scale: 2, priority: .high)
-        let same = ImageRequest(source, size: .crop(width: 40, height: 40), processors: [.circle()])
+        let same = ImageRequest(source, resizing: .crop(width: 40, height: 40), processors: [.circle()])
         #expect(service.key(of: request, identity: "a") == service.key(of: same, identity: "a"))
         #expect(request.priority == .high)
         let image = try await service.image(for: request)
         #expect(image.size == PixelSize(40) && image[0, 0].alpha == 0)
         // A closure is known by the name of its style.
-        let red = ImageStyle("red") { image in Image(size: image.size, color: Color(red: 255, green: 0, blue: 0)) }
-        let blue = ImageStyle("blue") { image in Image(size: image.size, color: Color(red: 0, green: 0, blue: 255)) }
+        let red = ImageStyle("red") { image in PixelImage(size: image.size, color: PixelColor(red: 255, green: 0, blue: 0)) }
+        let blue = ImageStyle("blue") { image in PixelImage(size: image.size, color: PixelColor(red: 0, green: 0, blue: 255)) }
         #expect(try await service.image(for: ImageRequest(source, style: red))[0, 0].red == 255)
         #expect(try await service.image(for: ImageRequest(source, style: blue))[0, 0].blue == 255)
         #expect(red != blue && red.name == "red")
         let url = URL(filePath: Samples.path("lake.jpg"))
         #expect(try await service.image(for: ImageRequest(url, style: red))[0, 0].red == 255)
-        #expect(try await service.start(url, size: .fit(8)).value.size.longestSide == 8)
+        #expect(try await service.start(url, resizing: .fit(8)).value.size.longestSide == 8)
     }
 
     @Test func tellsIdentitiesApart() {
         let source = ClosureSource.picture("a")
         let requests = [
-            ImageTask(ImageRequest(source, size: .fit(100))), ImageTask(ImageRequest(source, size: .fit(100), scale: 2)),
-            ImageTask(ImageRequest(source, size: ImageResizer(size: PixelSize(100), mode: .aspectFill))),
-            ImageTask(ImageRequest(source, size: ImageResizer(size: PixelSize(100), mode: .crop(.center)))),
-            ImageTask(ImageRequest(source, size: ImageResizer(size: PixelSize(100), mode: .aspectFit, allowsUpscaling: false))),
+            ImageTask(ImageRequest(source, resizing: .fit(100))), ImageTask(ImageRequest(source, resizing: .fit(100), scale: 2)),
+            ImageTask(ImageRequest(source, resizing: ImageResizer(size: PixelSize(100), mode: .fill))),
+            ImageTask(ImageRequest(source, resizing: ImageResizer(size: PixelSize(100), mode: .crop(.center)))),
+            ImageTask(ImageRequest(source, resizing: ImageResizer(size: PixelSize(100), mode: .fit, allowsUpscaling: false))),
         ]
         #expect(Set(requests.map { service.key(of: $0.request, identity: "a") }).count == requests.count)
         #expect(
-            service.key(of: ImageRequest(source, size: .fit(50), scale: 2), identity: "a")
+            service.key(of: ImageRequest(source, resizing: .fit(50), scale: 2), identity: "a")
                 == service.key(of: requests[0].request, identity: "a"))
     }
 
     @Test func refusesWhatHasNoSize() async throws {
         for size in [PixelSize.zero, PixelSize(width: 10, height: -1)] {
-            let bad = ImageTask(ImageRequest(ClosureSource.picture("a"), size: ImageResizer(size: size, mode: .aspectFit)))
+            let bad = ImageTask(ImageRequest(ClosureSource.picture("a"), resizing: ImageResizer(size: size, mode: .fit)))
             service.start(bad)
             #expect(await bad.ending == .failed)
         }
-        let own = ImageTask(ImageRequest(ClosureSource.picture("a"), size: ImageResizer(size: .zero, mode: .none)))
+        let own = ImageTask(ImageRequest(ClosureSource.picture("a"), resizing: ImageResizer(size: .zero, mode: .none)))
         service.start(own)
         #expect(try await own.value.size == PixelSize(width: 1_000, height: 500))
     }
@@ -74,8 +74,8 @@ import VitrinePipeline
         source.fire()
         for task in waiting + blocked { #expect(try await task.value == PixelSize(width: 100, height: 50)) }
         #expect(try request.blocking.value().width == 100)
-        #expect(request.blocking.placeholder() != nil)
-        #expect(try await request.placeholder != nil)
+        #expect(request.blocking.preview() != nil)
+        #expect(try await request.sourcePreview != nil)
     }
 
     @Test func endingAWaitLeavesTheRequest() async throws {
@@ -91,12 +91,12 @@ import VitrinePipeline
 
     @Test func tellsClosuresThatComeLate() async throws {
         let source = FiringSource()
-        let request = ImageTask(ImageRequest(source, size: .fit(100)))
+        let request = ImageTask(ImageRequest(source, resizing: .fit(100)))
         service.start(request)
         await source.begun.reach(1)
         let seen = Recorder<String>()
         request.onPreview(on: .immediate) { _ in seen.add("placeholder") }
-        _ = try await request.placeholder
+        _ = try await request.sourcePreview
         source.fire()
         _ = try await request.value
         request.onImage(on: .immediate) { _ in seen.add("thumbnail") }
@@ -108,11 +108,11 @@ import VitrinePipeline
         for index in 0..<50 {
             let seen = Recorder<String>()
             let source = ClosureSource(key: CacheKey("\(index)")) { _ in
-                Image(size: PixelSize(2), color: .white)
+                PixelImage(size: PixelSize(2), color: .white)
             } make: { _ in
-                Image(size: PixelSize(3), color: .black)
+                PixelImage(size: PixelSize(3), color: .black)
             }
-            let request = ImageTask(ImageRequest(source, size: .fit(3)))
+            let request = ImageTask(ImageRequest(source, resizing: .fit(3)))
                 request.onPreview(on: .immediate) { _ in seen.add("placeholder") }.onImage(on: .immediate) { _ in seen.add("thumbnail") }
             service.start(request)
             _ = try await request.value
@@ -123,15 +123,15 @@ import VitrinePipeline
     @Test func aThumbnailWaitsForItsPlaceholder() async throws {
         let slow = FiringSource("slow placeholder")
         let source = ClosureSource(key: "a") { try slow.image($0) } make: { _ in
-            Image(size: PixelSize(3), color: .black)
+            PixelImage(size: PixelSize(3), color: .black)
         }
         let seen = Recorder<String>()
-        let request = ImageTask(ImageRequest(source, size: .fit(3)))
+        let request = ImageTask(ImageRequest(source, resizing: .fit(3)))
         request.onPreview(on: .immediate) { _ in seen.add("placeholder") }.onImage(on: .immediate) { _ in seen.add("thumbnail") }
         let other = ImageTask.counted(source, 3)
         service.start(request)
         // Without a closure for placeholders nobody waits for one, and slow ones hold nobody else up.
-        let plain = ImageTask(ImageRequest(source, size: .fit(3)))
+        let plain = ImageTask(ImageRequest(source, resizing: .fit(3)))
         service.start(plain)
         _ = try await plain.value
         await slow.begun.reach(1)
@@ -147,18 +147,18 @@ import VitrinePipeline
 
     @Test func aPlaceholderThatFailsIsNone() async throws {
         let source = ClosureSource(key: "a") { _ in throw TestFailure() } make: { _ in
-            Image(size: PixelSize(3), color: .black)
+            PixelImage(size: PixelSize(3), color: .black)
         }
         let request = ImageTask.counted(source)
         service.start(request)
-        #expect(try await request.placeholder == nil)
+        #expect(try await request.sourcePreview == nil)
         #expect(try await request.value.width == 3)
     }
 
     @Test @MainActor func nothingIsCalledAfterCancelling() async throws {
         let source = ClosureSource.picture("a")
         let calls = Counter()
-        let request = ImageTask(ImageRequest(source, size: .fit(100))).onImage { _ in calls.add(1) }
+        let request = ImageTask(ImageRequest(source, resizing: .fit(100))).onImage { _ in calls.add(1) }
         service.start(request)
         // On this actor nothing of the delivery can come in between: it is made, and not told yet.
         let made = Promise<Void>()
@@ -203,8 +203,8 @@ import VitrinePipeline
 
     @Test func processorsArePartOfTheResult() async throws {
         let calls = Counter()
-        let source = ClosureSource.picture("a", color: Color(red: 200, green: 40, blue: 0), calls: calls)
-        let plain = ImageRequest(source, size: .fit(100))
+        let source = ClosureSource.picture("a", color: PixelColor(red: 200, green: 40, blue: 0), calls: calls)
+        let plain = ImageRequest(source, resizing: .fit(100))
         var grey = plain
         grey.processors = [.grayscale]
         let colored = try await service.image(for: plain)
@@ -214,7 +214,7 @@ import VitrinePipeline
         #expect(service.cachedImage(for: grey) == processed)
         // Half the size is made from the larger image without processors, never from the processed one.
         var small = grey
-        small.size = .fit(40)
+        small.resizing = .fit(40)
         #expect(try await service.image(for: small).size.longestSide == 40)
         #expect(service.statistics.fromDerived == 1)
     }
@@ -222,11 +222,11 @@ import VitrinePipeline
     @Test func aProcessorThatThrowsFailsItsRequestAlone() async throws {
         let source = ClosureSource.picture("a")
         service.setSuspended(true)
-        let good = service.start(ImageRequest(source, size: .fit(100)))
+        let good = service.start(ImageRequest(source, resizing: .fit(100)))
         let failing = ImageProcessor.custom(identifier: "failing") { _ throws(ImageError) in
             throw .invalidRequest(reason: "no")
         }
-        let bad = service.start(ImageRequest(source, size: .fit(100), processors: [failing]))
+        let bad = service.start(ImageRequest(source, resizing: .fit(100), processors: [failing]))
         service.setSuspended(false)
         #expect(try await good.value.size.longestSide == 100)
         await #expect(throws: ImagePipelineError.self) { try await bad.value }
@@ -235,7 +235,7 @@ import VitrinePipeline
 
     @Test func previewsComeBeforeTheImageAndEndWithTheTask() async throws {
         let source = FiringSource()
-        let task = service.start(ImageRequest(source, size: .fit(100)))
+        let task = service.start(ImageRequest(source, resizing: .fit(100)))
         var seen: [Int] = []
         for await preview in task.previews {
             seen.append(preview.width)
@@ -247,9 +247,9 @@ import VitrinePipeline
     }
 
     @Test @MainActor func closuresUseTheMainActorWithoutWords() async throws {
-        final class Cell { var image: Image? }
+        final class Cell { var image: PixelImage? }
         let cell = Cell()
-        let task = service.start(ImageRequest(ClosureSource.picture("a"), size: .fit(100)))
+        let task = service.start(ImageRequest(ClosureSource.picture("a"), resizing: .fit(100)))
         task.onImage { cell.image = try? $0.get() }
         _ = try await task.value
         while cell.image == nil { await Task.yield() }
@@ -264,12 +264,12 @@ import VitrinePipeline
     }
 
     @Test func aFileIsReadByItsContent() async throws {
-        #expect(try await service.image(for: ImageRequest(.file(Samples.path("lake.pdf")), size: .fit(50))).size.longestSide == 50)
-        #expect(try await service.image(for: ImageRequest(.file(Samples.path("lake.mp4")), size: .fit(50))).size.longestSide == 50)
-        #expect(try await service.image(for: ImageRequest(.bytes(Samples.bytes("leaf.png")), size: .fit(20))).width == 20)
+        #expect(try await service.image(for: ImageRequest(.file(Samples.path("lake.pdf")), resizing: .fit(50))).size.longestSide == 50)
+        #expect(try await service.image(for: ImageRequest(.file(Samples.path("lake.mp4")), resizing: .fit(50))).size.longestSide == 50)
+        #expect(try await service.image(for: ImageRequest(.bytes(Samples.bytes("leaf.png")), resizing: .fit(20))).width == 20)
         #expect(try await service.image(for: URL(filePath: Samples.path("leaf.png"))).width == ImageInfo(of: .file(Samples.path("leaf.png"))).size.width)
-        let document = try await service.image(for: ImageRequest(.pdf(Samples.path("lake.pdf"), page: 2), size: .fit(50)))
-        #expect(try await service.image(for: ImageRequest(.file(Samples.path("lake.pdf"), page: 2), size: .fit(50))) == document)
-        #expect(try await service.image(for: ImageRequest(.video(Samples.path("lake.mp4")), size: .fit(50))).width == 50)
+        let document = try await service.image(for: ImageRequest(.pdf(Samples.path("lake.pdf"), page: 2), resizing: .fit(50)))
+        #expect(try await service.image(for: ImageRequest(.file(Samples.path("lake.pdf"), page: 2), resizing: .fit(50))) == document)
+        #expect(try await service.image(for: ImageRequest(.video(Samples.path("lake.mp4")), resizing: .fit(50))).width == 50)
     }
 }

@@ -67,9 +67,9 @@ import VitrinePipeline
         let service = ImagePipeline.withoutDisk()
         let source = BuiltInSource.file(path).identified(by: "lake")
         #expect(source.knownIdentity == "lake")
-        _ = try await service.image(for: ImageRequest(source, size: .fit(16)))
+        _ = try await service.image(for: ImageRequest(source, resizing: .fit(16)))
         let again = BuiltInSource.bytes([], name: "never read").identified(by: "lake")
-        #expect(service.cachedImage(for: ImageRequest(again, size: .fit(16)))?.size.longestSide == 16)
+        #expect(service.cachedImage(for: ImageRequest(again, resizing: .fit(16)))?.size.longestSide == 16)
     }
 
     // MARK: Fetchers
@@ -93,10 +93,10 @@ import VitrinePipeline
         let directory = try TemporaryDirectory(), clock = ManualClock()
         let service = ImagePipeline.stored(in: directory) { $0.clock = .following(clock, from: .seconds(1_000_000)) }
         let fetcher = SampleFetcher(timeToLive: .seconds(60))
-        let small = ImageRequest(.fetcher(fetcher), size: .fit(16))
+        let small = ImageRequest(.fetcher(fetcher), resizing: .fit(16))
         #expect(try await service.image(for: small).size.longestSide == 16)
         // Another size is made from the same bytes.
-        #expect(try await service.image(for: ImageRequest(.fetcher(fetcher), size: .fit(64))).size.longestSide == 64)
+        #expect(try await service.image(for: ImageRequest(.fetcher(fetcher), resizing: .fit(64))).size.longestSide == 64)
         #expect(fetcher.fetches.value == 1)
         #expect(service.cachedImage(for: small) != nil)
         clock.advance(by: .seconds(61))
@@ -113,7 +113,7 @@ import VitrinePipeline
     @Test func fetchersSayWhereImagesAreKept() async throws {
         let service = ImagePipeline.stored(in: try TemporaryDirectory())
         let secret = SampleFetcher(key: "secret", levels: [])
-        let request = ImageRequest(.fetcher(secret), size: .fit(16))
+        let request = ImageRequest(.fetcher(secret), resizing: .fit(16))
         for count in 1...2 {
             _ = try await service.image(for: request)
             #expect(secret.fetches.value == count)
@@ -122,12 +122,12 @@ import VitrinePipeline
         for (key, isDamaged) in [("none", false), ("damaged", true)] {
             let fetcher = SampleFetcher(key: CacheKey(key))
             let error = await #expect(throws: ImagePipelineError.self) {
-                try await service.image(for: ImageRequest(.fetcher(fetcher), size: .fit(16)))
+                try await service.image(for: ImageRequest(.fetcher(fetcher), resizing: .fit(16)))
             }
             #expect(error?.source == key)
             if case .underlying(_, is TestFailure)? = error { #expect(!isDamaged) } else { #expect(isDamaged) }
             // Bytes that no image can be made from are not kept.
-            _ = try? await service.image(for: ImageRequest(.fetcher(fetcher), size: .fit(16)))
+            _ = try? await service.image(for: ImageRequest(.fetcher(fetcher), resizing: .fit(16)))
             #expect(fetcher.fetches.value == 2)
         }
     }
@@ -135,11 +135,11 @@ import VitrinePipeline
     @Test func fetchersGivePixels() async throws {
         let service = ImagePipeline.withoutDisk()
         let calls = Counter()
-        let fetcher = ValueFetcher<Image>(key: "drawing") {
+        let fetcher = ValueFetcher<PixelImage>(key: "drawing") {
             calls.add(1)
-            return Image(size: PixelSize(32), color: .white)
+            return PixelImage(size: PixelSize(32), color: .white)
         }
-        let request = ImageRequest(.fetcher(fetcher), size: .fit(8))
+        let request = ImageRequest(.fetcher(fetcher), resizing: .fit(8))
         let image = try await service.image(for: request)
         #expect(image.size == PixelSize(8) && image[0, 0] == .white)
         #expect(try await service.image(for: request) == image)

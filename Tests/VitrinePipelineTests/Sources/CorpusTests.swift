@@ -44,7 +44,7 @@ struct CorpusTests {
             #expect(["image", "error"].contains(answer), "\(file): \(answer)")
             if answer == "image" { images += 1 }
             #expect(["nothing", "unreadable", "unsupported", "damaged", "limitExceeded", "timedOut", "underlying"]
-                .contains(thrown { _ = try source.placeholder(Self.request) }), "\(file)")
+                .contains(thrown { _ = try source.preview(Self.request) }), "\(file)")
         }
         #expect(images > 150)
     }

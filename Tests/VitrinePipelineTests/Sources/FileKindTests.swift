@@ -50,7 +50,7 @@ import VitrinePipeline
             let page = PDFDocument(PDFDocument(.bytes(bytes, name: "bare")), workers: PDFFixture.workers()).page(1)
             let image = try page.image(RenderRequest(size: PixelSize(40)))
             #expect(image.size == PixelSize(width: 40, height: 20))
-            #expect(Set(image.corners) == [Color(red: 255, green: 0, blue: 0)])
+            #expect(Set(image.corners) == [PixelColor(red: 255, green: 0, blue: 0)])
         }
         for end in ["startxref", "startxref\n", "startxref\nnone", "startxref12"] {
             #expect(try kind(Array("some text that ends in \(end)".utf8)) == nil)

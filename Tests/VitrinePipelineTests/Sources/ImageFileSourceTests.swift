@@ -9,8 +9,8 @@ import VitrinePipeline
 /// Pictures as sources of thumbnails.
 @Suite struct ImageFileSourceTests {
     /// Ramps of red to the right and of green downwards, with a bright line along the upper left half of the diagonal.
-    private static func picture(_ width: Int, _ height: Int) -> Image {
-        Image(width: width, height: height, alpha: .opaque) { pixels in
+    private static func picture(_ width: Int, _ height: Int) -> PixelImage {
+        PixelImage(width: width, height: height, alpha: .opaque) { pixels in
             for y in 0..<height {
                 for x in 0..<width {
                     let place = (y * width + x) * 4
@@ -26,11 +26,11 @@ import VitrinePipeline
     /// A photo that carries a red preview of its shape.
     private static func photo(preview size: PixelSize = PixelSize(width: 160, height: 120)) throws -> [UInt8] {
         var exif = ExifSample()
-        exif.preview = try Image(size: size, color: Color(red: 255, green: 0, blue: 0)).encoded(as: .jpeg(quality: 1))
+        exif.preview = try PixelImage(size: size, color: PixelColor(red: 255, green: 0, blue: 0)).encoded(as: .jpeg(quality: 1))
         return try picture(640, 480).encoded(as: .jpeg(quality: 1), metadata: ImageMetadata(exif: exif.bytes))
     }
 
-    private static func request(_ side: Int, _ mode: ImageResizer.Mode = .aspectFit) -> RenderRequest {
+    private static func request(_ side: Int, _ mode: ImageResizer.Mode = .fit) -> RenderRequest {
         RenderRequest(size: PixelSize(side), mode: mode)
     }
 
@@ -42,7 +42,7 @@ import VitrinePipeline
         for sizing in [ImageFileSource.Sizing.box, .longestSide] {
             source.sizing = sizing
             #expect(try source.knownIdentity == source.identity())
-            let request = ImageRequest(source, size: .fit(4))
+            let request = ImageRequest(source, resizing: .fit(4))
             #expect(pipeline.cachedImage(for: request) == nil)
             let image = try await pipeline.image(for: request)
             let found = await MainActor.run { pipeline.cachedImage(for: request) }
@@ -53,7 +53,7 @@ import VitrinePipeline
     @Test func decodesAtTheSizeOfTheRequest() throws {
         let source = ImageFileSource(path: Samples.path("lake.jpg"))
         let whole = try ImageDecoder().decode(.file(Samples.path("lake.jpg")))
-        for mode: ImageResizer.Mode in [.aspectFit, .aspectFill, .fill, .crop(.center), .crop(.attention), .limit] {
+        for mode: ImageResizer.Mode in [.fit, .fill, .stretch, .crop(.center), .crop(.attention), .limit] {
             let request = RenderRequest(size: PixelSize(width: 90, height: 70), mode: mode)
             let image = try source.image(request)
             #expect(image.size == (try request.resizer.outputSize(for: whole.size)), "\(mode)")
@@ -66,7 +66,7 @@ import VitrinePipeline
         let source = ImageFileSource(path: Samples.path("orientation-\(orientation).jpg"))
         let requests = [
             Self.request(20), Self.request(256), Self.request(64), Self.request(40, .crop(.center)),
-            Self.request(30, .crop(.attention)), Self.request(33, .fill), Self.request(100, .limit),
+            Self.request(30, .crop(.attention)), Self.request(33, .stretch), Self.request(100, .limit),
             RenderRequest(size: PixelSize(2_000), allowsUpscaling: false), Self.request(0, .none),
         ]
         let together = try source.images(requests)
@@ -96,31 +96,31 @@ import VitrinePipeline
         source.sizing = .longestSide
         #expect(try source.image(request).size == PixelSize(width: 100, height: 50))
         #expect(try source.image(Self.request(1_000)).size == PixelSize(width: 400, height: 200))
-        #expect(try source.image(Self.request(40, .fill)).size == PixelSize(40))
+        #expect(try source.image(Self.request(40, .stretch)).size == PixelSize(40))
         #expect(try source.identity() != identity)
     }
 
     @Test func givesTheEmbeddedPreviewAsPlaceholderAndNotAsThumbnail() throws {
         let source = ImageFileSource(.bytes(try Self.photo()))
-        let small = try #require(try source.placeholder(Self.request(80)))
+        let small = try #require(try source.preview(Self.request(80)))
         #expect(small.size == PixelSize(width: 80, height: 60))
         #expect(small[40, 30].red > 250 && small[40, 30].green < 5)
         // Never larger than it is.
-        #expect(try source.placeholder(Self.request(320))?.size == PixelSize(width: 160, height: 120))
-        #expect(try source.placeholder(Self.request(0, .none))?.size == PixelSize(width: 160, height: 120))
-        #expect(try source.placeholder(Self.request(240, .crop(.center)))?.size == PixelSize(120))
-        #expect(try source.placeholder(Self.request(240, .crop(.attention)))?.size == PixelSize(120))
+        #expect(try source.preview(Self.request(320))?.size == PixelSize(width: 160, height: 120))
+        #expect(try source.preview(Self.request(0, .none))?.size == PixelSize(width: 160, height: 120))
+        #expect(try source.preview(Self.request(240, .crop(.center)))?.size == PixelSize(120))
+        #expect(try source.preview(Self.request(240, .crop(.attention)))?.size == PixelSize(120))
         #expect(try source.image(Self.request(80))[70, 5].green < 50)
         #expect(try source.image(Self.request(80))[10, 50].red < 100)
     }
 
     @Test func givesNoPlaceholderWithoutAFittingPreview() throws {
-        #expect(try ImageFileSource(path: Samples.path("leaf.png")).placeholder(Self.request(40)) == nil)
+        #expect(try ImageFileSource(path: Samples.path("leaf.png")).preview(Self.request(40)) == nil)
         let other = ImageFileSource(.bytes(try Self.photo(preview: PixelSize(160))))
-        #expect(try other.placeholder(Self.request(40)) == nil)
-        #expect(thrown { _ = try ImageFileSource(path: "/nowhere.jpg").placeholder(Self.request(9)) } == "unreadable")
+        #expect(try other.preview(Self.request(40)) == nil)
+        #expect(thrown { _ = try ImageFileSource(path: "/nowhere.jpg").preview(Self.request(9)) } == "unreadable")
         let image = ImageFileSource(Self.picture(4, 4), identifier: "mine")
-        #expect(try image.placeholder(Self.request(2)) == nil)
+        #expect(try image.preview(Self.request(2)) == nil)
     }
 
     @Test func usesAnEmbeddedPreviewWhenAllowed() throws {
@@ -160,7 +160,7 @@ import VitrinePipeline
         let source = ImageFileSource(Self.picture(100, 50), identifier: "ramp")
         #expect(try source.identity() == "ramp")
         #expect(
-            try source.images([Self.request(50), Self.request(10, .fill)]).map(\.size)
+            try source.images([Self.request(50), Self.request(10, .stretch)]).map(\.size)
                 == [PixelSize(width: 50, height: 25), PixelSize(10)])
         let request = Self.request(20)
         request.cancellation.cancel()
@@ -207,7 +207,7 @@ import VitrinePipeline
     }
 
     /// The mean difference of the channels of two pictures of one size.
-    private func difference(_ one: Image, _ other: Image) -> Double {
+    private func difference(_ one: PixelImage, _ other: PixelImage) -> Double {
         guard one.size == other.size else { return .infinity }
         var sum = 0
         for y in 0..<one.height {

@@ -7,16 +7,16 @@ import VitrinePipeline
 @Suite struct ImageSourceTests {
     /// A picture of one size, and a count of how often it was asked for.
     private final class Picture: ImageSource {
-        let image: Image
+        let image: PixelImage
         let requests = Locked<[RenderRequest]>([])
 
         init(_ width: Int, _ height: Int) {
-            image = Image(size: PixelSize(width: width, height: height), color: .black)
+            image = PixelImage(size: PixelSize(width: width, height: height), color: .black)
         }
 
         func identity() -> CacheKey { "picture" }
 
-        func image(_ request: RenderRequest) throws -> Image {
+        func image(_ request: RenderRequest) throws -> PixelImage {
             requests.withLock { $0.append(request) }
             return try request.resizer.resize(image)
         }
@@ -24,7 +24,7 @@ import VitrinePipeline
 
     @Test func asksOnceForSeveralSizes() throws {
         let sizes = [64, 256, 128]
-        let modes: [ImageResizer.Mode] = [.aspectFit, .aspectFill, .crop(.center), .fill, .limit, .none]
+        let modes: [ImageResizer.Mode] = [.fit, .fill, .crop(.center), .stretch, .limit, .none]
         for mode in modes {
             for allowsUpscaling in [true, false] {
                 let requests = sizes.map {
@@ -44,7 +44,7 @@ import VitrinePipeline
         let picture = Picture(1_000, 500)
         _ = try picture.images([RenderRequest(size: PixelSize(64)), RenderRequest(size: PixelSize(256))])
         #expect(picture.requests.withLock { $0[0].size } == PixelSize(256))
-        #expect(picture.requests.withLock { $0[0].mode } == .aspectFit)
+        #expect(picture.requests.withLock { $0[0].mode } == .fit)
         #expect(try picture.images([]).isEmpty)
     }
 
@@ -60,7 +60,7 @@ import VitrinePipeline
     }
 
     @Test func givesNoPlaceholderOfItsOwn() throws {
-        #expect(try Picture(1, 1).placeholder(RenderRequest(size: PixelSize(9))) == nil)
+        #expect(try Picture(1, 1).preview(RenderRequest(size: PixelSize(9))) == nil)
         #expect(!Picture(1, 1).requiresMainActor)
     }
 

@@ -29,13 +29,13 @@ import VitrineJPEG
 
         func request(_ side: Int, _ processors: [ImageProcessor] = [], isProgressive: Bool = true) -> ImageRequest {
             ImageRequest(
-                URLImageSource(server.url(), options: options), size: .fit(side), processors: processors,
+                URLImageSource(server.url(), options: options), resizing: .fit(side), processors: processors,
                 isProgressive: isProgressive)
         }
     }
 
     /// The mean difference of the green channel, in levels.
-    private func error(_ a: Image, _ b: Image) -> Double {
+    private func error(_ a: PixelImage, _ b: PixelImage) -> Double {
         guard a.size == b.size else { return .infinity }
         var sum = 0
         for y in 0..<a.height {
@@ -60,7 +60,7 @@ import VitrineJPEG
         let places = [0.3, 0.7].map { (padding + 178_350 * $0) / Double(bytes.count) }
         let site = try Site(PiecewiseServer(bytes, endingAt: places))
         let task = site.pipeline.start(site.request(300))
-        var previews: [Image] = []
+        var previews: [PixelImage] = []
         for await preview in task.previews {
             if previews.isEmpty {
                 // The server waits, so this is an image of the first piece.
@@ -123,7 +123,7 @@ import VitrineJPEG
         let small = try #require(await other.previews.first { _ in true })
         #expect(small.size.longestSide == 90)
         // The same size gets the latest one before this returns.
-        let known = Recorder<Image>()
+        let known = Recorder<PixelImage>()
         let late = ImageTask(site.request(200))
         late.onPreview(on: .immediate) { known.add($0) }
         site.pipeline.start(late)
@@ -151,11 +151,11 @@ import VitrineJPEG
     @Test func previewsAreProcessed() async throws {
         let site = try Site(PiecewiseServer(Self.lake(), endingAt: [0.5]))
         let black = ImageProcessor.custom(identifier: "black") { image throws(ImageError) in
-            Image(size: image.size, color: .black)
+            PixelImage(size: image.size, color: .black)
         }
         let task = site.pipeline.start(site.request(100, [black]))
         let preview = try #require(await task.previews.first { _ in true })
-        #expect(preview == Image(size: preview.size, color: .black))
+        #expect(preview == PixelImage(size: preview.size, color: .black))
         site.server.sendAll()
         #expect(try await task.value.size == preview.size)
     }
@@ -163,12 +163,12 @@ import VitrineJPEG
     #if SystemCodecs
     @Test func pipelineDeliversEmbeddedPreviews() async throws {
         let encoder = LibJPEGEncoder()
-        let red = Image(size: PixelSize(width: 48, height: 32), color: Color(red: 200, green: 20, blue: 20))
+        let red = PixelImage(size: PixelSize(width: 48, height: 32), color: PixelColor(red: 200, green: 20, blue: 20))
         var exif = ExifSample()
         exif.preview = try encoder.encode(red, quality: 1, options: EncodeOptions())
         var options = EncodeOptions()
         options.metadata = ImageMetadata(exif: exif.bytes)
-        let gray = Image(size: PixelSize(width: 96, height: 64), color: Color(red: 128, green: 128, blue: 128))
+        let gray = PixelImage(size: PixelSize(width: 96, height: 64), color: PixelColor(red: 128, green: 128, blue: 128))
         let bytes = try encoder.encode(gray, quality: 0.9, options: options)
         let scan = try #require(bytes.indices.dropLast().last { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA })
         let site = try Site(PiecewiseServer([Array(bytes[..<(scan + 14)]), Array(bytes[(scan + 14)...])]))
@@ -189,7 +189,7 @@ import VitrineJPEG
         let server = try LoopbackServer { _ in [.text(head), .bytes(half), .wait(barrier), .close] }
         let site = try Site(PiecewiseServer(bytes, endingAt: []))
         let broken = ImageRequest(
-            URLImageSource(server.url("/a.jpg"), options: site.options), size: .fit(100), isProgressive: true)
+            URLImageSource(server.url("/a.jpg"), options: site.options), resizing: .fit(100), isProgressive: true)
         let task = site.pipeline.start(broken)
         var count = 0
         for await _ in task.previews {

@@ -47,9 +47,9 @@ import VitrinePipeline
             self.options = options
         }
 
-        func image(_ side: Int, at target: String = "/a.RAF") async throws -> Image {
+        func image(_ side: Int, at target: String = "/a.RAF") async throws -> PixelImage {
             let source = URLImageSource(server.url(target), options: options)
-            return try await pipeline.image(for: ImageRequest(source, size: .fit(side)))
+            return try await pipeline.image(for: ImageRequest(source, resizing: .fit(side)))
         }
 
         var ranges: [String?] { server.requests.map { $0.header("Range") } }

@@ -26,7 +26,7 @@ private struct ColorDecoder: Sendable {
         } decode: { source, request in
             let rgb = try source.bytes(at: source.count - 3, count: 3)
             let size = lies ? PixelSize(5_000) : request.info.storedSize
-            return Image(size: size, color: Color(red: rgb[0], green: rgb[1], blue: rgb[2]))
+            return PixelImage(size: size, color: PixelColor(red: rgb[0], green: rgb[1], blue: rgb[2]))
         }
     }
 }
@@ -46,17 +46,17 @@ private struct ColorDecoder: Sendable {
         try Data(decoder.file).write(to: URL(filePath: path))
         let pipeline = ImagePipeline.stored(in: directory)
         await #expect(throws: ImagePipelineError.self) {
-            try await pipeline.image(for: ImageRequest(ImageFileSource(path: path), size: .fit(15)))
+            try await pipeline.image(for: ImageRequest(ImageFileSource(path: path), resizing: .fit(15)))
         }
         try await registered(decoder) {
-            let image = try await pipeline.image(for: ImageRequest(ImageFileSource(path: path), size: .fit(15)))
-            let color = Color(red: 200, green: 100, blue: 50)
-            #expect(image == Image(size: PixelSize(width: 15, height: 10), color: color))
+            let image = try await pipeline.image(for: ImageRequest(ImageFileSource(path: path), resizing: .fit(15)))
+            let color = PixelColor(red: 200, green: 100, blue: 50)
+            #expect(image == PixelImage(size: PixelSize(width: 15, height: 10), color: color))
             #expect(try FileKind(of: .file(path)) == .image(decoder.format))
             #expect(try FileKind(of: .file(path))?.mediaType == "application/x-pipeline-test")
             #expect(try SourceDetector.pageCount(of: .file(path)) == 1)
             let source = try SourceDetector.source(for: .bytes(decoder.file))
-            let small = try await pipeline.image(for: ImageRequest(source, size: .fit(6)))
+            let small = try await pipeline.image(for: ImageRequest(source, resizing: .fit(6)))
             #expect(small.size == PixelSize(width: 6, height: 4))
         }
     }
@@ -67,7 +67,7 @@ private struct ColorDecoder: Sendable {
         try await registered(decoder) {
             let pipeline = ImagePipeline.stored(in: try TemporaryDirectory())
             let error = await #expect(throws: ImagePipelineError.self) {
-                try await pipeline.image(for: ImageRequest(ImageFileSource(.bytes(decoder.file)), size: .fit(15)))
+                try await pipeline.image(for: ImageRequest(ImageFileSource(.bytes(decoder.file)), resizing: .fit(15)))
             }
             guard case .underlying(_, ImageError.decoderFailed(_, decoder.format, _))? = error else {
                 Issue.record("\(String(describing: error))")
@@ -81,11 +81,11 @@ private struct ColorDecoder: Sendable {
         let server = try LoopbackServer { _ in
             [.reply(200, ["Content-Type: application/x-http-test"], body: decoder.file)]
         }
-        func load() async throws -> Image {
+        func load() async throws -> PixelImage {
             let options = FetchOptions(loader: NetworkLoader(CurlLoader()))
             let source = URLImageSource(server.url("/a"), options: options)
             return try await ImagePipeline.stored(in: try TemporaryDirectory()).image(
-                for: ImageRequest(source, size: .fit(15)))
+                for: ImageRequest(source, resizing: .fit(15)))
         }
         await #expect(throws: ImagePipelineError.self) { try await load() }
         try await registered(decoder) {

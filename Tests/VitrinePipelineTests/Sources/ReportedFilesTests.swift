@@ -82,7 +82,7 @@ struct ReportedFilesTests {
         }
     }
 
-    private static func quarters(of image: Image) -> [[Double]] {
+    private static func quarters(of image: PixelImage) -> [[Double]] {
         let (across, down) = (image.width / 2, image.height / 2)
         return [(0..<across, 0..<down), (across..<image.width, 0..<down), (0..<across, down..<image.height),
             (across..<image.width, down..<image.height),

@@ -53,8 +53,8 @@ import VitrinePipeline
             URLImageSource(server.url(target), part: part, options: options)
         }
 
-        func image(_ side: Int, _ part: URLImageSource.Part = .whole) async throws -> Image {
-            try await service.image(for: ImageRequest(source(part), size: .fit(side)))
+        func image(_ side: Int, _ part: URLImageSource.Part = .whole) async throws -> PixelImage {
+            try await service.image(for: ImageRequest(source(part), resizing: .fit(side)))
         }
     }
 
@@ -72,17 +72,17 @@ import VitrinePipeline
         try await site.service.cache.flush()
         try await site.service.originals.flush()
         let later = ImagePipeline.stored(in: site.directory) { $0.clock = site.service.configuration.clock }
-        _ = try await later.image(for: ImageRequest(site.source(), size: .fit(64)))
+        _ = try await later.image(for: ImageRequest(site.source(), resizing: .fit(64)))
         #expect(later.statistics.fromDisk == 1)
-        _ = try await later.image(for: ImageRequest(site.source(), size: ImageResizer(size: PixelSize(50), mode: .crop(.center))))
+        _ = try await later.image(for: ImageRequest(site.source(), resizing: ImageResizer(size: PixelSize(50), mode: .crop(.center))))
         #expect(site.server.requests.count == 1)
     }
 
     @Test func givesResultsOfMemoryAtOnce() async throws {
         let site = try Site(Self.fresh, Samples.bytes("leaf.png"))
         let image = try await site.image(16)
-        #expect(site.service.cachedImage(for: ImageRequest(site.source(), size: .fit(16))) == image)
-        let request = ImageTask(ImageRequest(site.source(), size: .fit(16)))
+        #expect(site.service.cachedImage(for: ImageRequest(site.source(), resizing: .fit(16))) == image)
+        let request = ImageTask(ImageRequest(site.source(), resizing: .fit(16)))
         site.service.start(request)
         #expect(request.state == .finished)
     }
@@ -93,8 +93,8 @@ import VitrinePipeline
         // A size made from the larger one expires with it.
         _ = try await site.image(12)
         site.clock.advance(by: .seconds(61))
-        #expect(site.service.cachedImage(for: ImageRequest(site.source(), size: .fit(32))) == nil)
-        #expect(site.service.cachedImage(for: ImageRequest(site.source(), size: .fit(12))) == nil)
+        #expect(site.service.cachedImage(for: ImageRequest(site.source(), resizing: .fit(32))) == nil)
+        #expect(site.service.cachedImage(for: ImageRequest(site.source(), resizing: .fit(12))) == nil)
         #expect(try await site.image(32) == before)
         // Revalidated, not transferred again.
         #expect(site.server.requests.count == 2)
@@ -109,7 +109,7 @@ import VitrinePipeline
 
     @Test func everyTransferTellsWhetherItsImageMayBeAnimated() async throws {
         let site = try Site(["Content-Type: image/jpeg", "Cache-Control: max-age=60"], Samples.bytes("lake.jpg"))
-        let request = ImageRequest(site.source(), size: .fit(16))
+        let request = ImageRequest(site.source(), resizing: .fit(16))
         #expect(site.service.mayBeAnimated(request))
         _ = try await site.image(16)
         #expect(!site.service.mayBeAnimated(request))
@@ -126,9 +126,9 @@ import VitrinePipeline
         _ = try await site.image(16)
         try await site.service.cache.flush()
         try await site.service.originals.flush()
-        #expect(await site.service.contains(ImageRequest(site.source(), size: .fit(16)), at: .disk) == false)
+        #expect(await site.service.contains(ImageRequest(site.source(), resizing: .fit(16)), at: .disk) == false)
         let later = ImagePipeline.stored(in: site.directory) { $0.clock = site.service.configuration.clock }
-        _ = try await later.image(for: ImageRequest(site.source(), size: .fit(16)))
+        _ = try await later.image(for: ImageRequest(site.source(), resizing: .fit(16)))
         #expect(site.server.requests.count == 2)
     }
 
@@ -167,7 +167,7 @@ import VitrinePipeline
         let url = try #require(URL(string: "http://user:secret@127.0.0.1:\(site.server.port)/a"))
         let source = URLImageSource(url, options: site.options)
         do {
-            _ = try await site.service.image(for: ImageRequest(source, size: .fit(16)))
+            _ = try await site.service.image(for: ImageRequest(source, resizing: .fit(16)))
             Issue.record("There was an image")
         } catch {
             #expect("\(error)".contains("127.0.0.1"))
@@ -178,7 +178,7 @@ import VitrinePipeline
     @Test func endsTheTransferWithItsLastRequest() async throws {
         let gate = LoopbackServer.Barrier()
         let site = try Site(Self.fresh, Samples.bytes("leaf.png"), gate: gate)
-        let requests = [16, 64].map { ImageTask(ImageRequest(site.source(), size: .fit($0))) }
+        let requests = [16, 64].map { ImageTask(ImageRequest(site.source(), resizing: .fit($0))) }
         for request in requests { site.service.start(request) }
         try await offPool { try waitUntil("the server was asked") { !site.server.requests.isEmpty } }
         requests[0].cancel()
@@ -194,30 +194,30 @@ import VitrinePipeline
     @Test func executesOnTheCallingThread() async throws {
         let site = try Site(Self.fresh, Samples.bytes("leaf.png"))
         let image = try await offPool {
-            try site.service.execute(ImageTask(ImageRequest(site.source(), size: .fit(16))))
+            try site.service.execute(ImageTask(ImageRequest(site.source(), resizing: .fit(16))))
         }
         #expect(image.size.longestSide == 16)
         let missing = URLImageSource(try #require(URL(string: "http://127.0.0.1:1/a")), options: site.options)
         await #expect(throws: ImagePipelineError.self) {
-            try await offPool { try site.service.execute(ImageTask(ImageRequest(missing, size: .fit(16)))) }
+            try await offPool { try site.service.execute(ImageTask(ImageRequest(missing, resizing: .fit(16)))) }
         }
     }
 
     @Test func readsFilesInPlace() async throws {
         let site = try Site([], [])
         let url = URL(filePath: Samples.path("leaf.png"))
-        let image = try await site.service.image(for: ImageRequest(URLImageSource(url, options: site.options), size: .fit(16)))
+        let image = try await site.service.image(for: ImageRequest(URLImageSource(url, options: site.options), resizing: .fit(16)))
         #expect(image.size.longestSide == 16)
         #expect(try await site.service.originals.size == .zero)
         let absent = URLImageSource(URL(filePath: "/nonexistent.png"), options: site.options)
         await #expect(throws: ImagePipelineError.self) {
-            try await site.service.image(for: ImageRequest(absent, size: .fit(16)))
+            try await site.service.image(for: ImageRequest(absent, resizing: .fit(16)))
         }
     }
 
     @Test func loadedBytesGiveTheFrameThatIsAskedFor() async throws {
         let service = ImagePipeline.withoutDisk()
-        var frames: [Image] = []
+        var frames: [PixelImage] = []
         for page in 1...2 {
             let source = BuiltInSource.bytes(identity: CacheKey("moon", "\(page)"), page: page) {
                 try Samples.bytes("moon.gif")
@@ -245,7 +245,7 @@ import VitrinePipeline
             loads.add(1)
             return try Samples.bytes("leaf.png")
         }
-        let requests = [16, 64].map { ImageTask(ImageRequest(row, size: .fit($0))) }
+        let requests = [16, 64].map { ImageTask(ImageRequest(row, resizing: .fit($0))) }
         for request in requests { service.start(request) }
         service.setSuspended(false)
         #expect(try await requests[0].value.size.longestSide == 16)
@@ -263,13 +263,13 @@ import VitrinePipeline
             return [.reply(200, ["Content-Type: image/png", "Cache-Control: private, max-age=60"], body: body)]
         }
         let site = try Site(Self.fresh, [])
-        func image(_ token: String, _ side: Int) async throws -> Image {
+        func image(_ token: String, _ side: Int) async throws -> PixelImage {
             var loading = NetworkLoader.Configuration()
             loading.headers["Authorization"] = token
             var options = site.options
             options.loader = NetworkLoader(CurlLoader(), loading)
             let source = URLImageSource(server.url("/me"), options: options)
-            return try await site.service.image(for: ImageRequest(source, size: .fit(side)))
+            return try await site.service.image(for: ImageRequest(source, resizing: .fit(side)))
         }
         let first = try await image("A", 64)
         #expect(try await image("B", 64) != first)
@@ -285,7 +285,7 @@ import VitrinePipeline
             var options = site.options
             change(&options)
             let source = URLImageSource(site.server.url("/a"), options: options)
-            return site.service.start(ImageRequest(source, size: .fit(16)))
+            return site.service.start(ImageRequest(source, resizing: .fit(16)))
         }
         let bounded = [start { $0.maximumBodySize = ByteCount(20) }, start { $0.contentTypes = ["image/jpeg"] }]
         let hurried = start { $0.totalTimeout = .seconds(3000) }
@@ -300,7 +300,7 @@ import VitrinePipeline
     @Test func requestsThatOnlyWriteAskTheServerAnew() async throws {
         let site = try Site(Self.fresh, Samples.bytes("leaf.png"))
         func request(_ side: Int, _ levels: CacheLevels) -> ImageRequest {
-            var request = ImageRequest(site.source(), size: .fit(side))
+            var request = ImageRequest(site.source(), resizing: .fit(side))
             request.cacheLevels = levels
             return request
         }
@@ -321,7 +321,7 @@ import VitrinePipeline
         try await site.service.originals.flush()
         let later = ImagePipeline.stored(in: site.directory) { $0.clock = site.service.configuration.clock }
         // The disk holds it with a loss; the old picture has another shape.
-        #expect(try await later.image(for: ImageRequest(site.source(), size: .fit(64))).size == other.size)
+        #expect(try await later.image(for: ImageRequest(site.source(), resizing: .fit(64))).size == other.size)
         #expect(old.size != other.size)
         let small = try await site.image(16)
         #expect(try await site.service.image(for: request(16, [])).size == small.size)
@@ -337,17 +337,17 @@ import VitrinePipeline
         }
         let site = try Site(Self.fresh, [])
         let source = URLImageSource(server.url("/a"), options: site.options)
-        for side in [64, 16] { _ = try await site.service.image(for: ImageRequest(source, size: .fit(side))) }
+        for side in [64, 16] { _ = try await site.service.image(for: ImageRequest(source, resizing: .fit(side))) }
         isGone.withLock { $0 = true }
         // A new load finds out before the stored pictures expire.
-        var refresh = ImageRequest(source, size: .fit(64))
+        var refresh = ImageRequest(source, resizing: .fit(64))
         refresh.cacheLevels = .writeOnly
         await #expect(throws: ImagePipelineError.self) { try await site.service.image(for: refresh) }
         server.stop()
         await server.waitUntilUnused()
         for side in [64, 16, 128] {
             await #expect(throws: ImagePipelineError.self) {
-                try await site.service.image(for: ImageRequest(source, size: .fit(side)))
+                try await site.service.image(for: ImageRequest(source, resizing: .fit(side)))
             }
         }
     }
@@ -359,7 +359,7 @@ import VitrinePipeline
         func start(_ side: Int) -> (ImageTask, TransferProgress) {
             let progress = TransferProgress()
             let source = URLImageSource(site.server.url("/a"), options: site.options, progress: progress)
-            return (site.service.start(ImageRequest(source, size: .fit(side))), progress)
+            return (site.service.start(ImageRequest(source, resizing: .fit(side))), progress)
         }
         let (first, joined) = (start(64), start(16))
         gate.open()
@@ -397,7 +397,7 @@ import VitrinePipeline
         var options = site.options
         options.contentTypes = ["*/*"]
         let source = URLImageSource(site.server.url("/b"), options: options)
-        #expect(try await site.service.image(for: ImageRequest(source, size: .fit(16))).size.longestSide == 16)
+        #expect(try await site.service.image(for: ImageRequest(source, resizing: .fit(16))).size.longestSide == 16)
     }
 
     @Test(arguments: ["text/html", "application/json", "text/css", "application/x-javascript"])

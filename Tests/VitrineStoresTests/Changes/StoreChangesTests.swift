@@ -105,7 +105,7 @@ import VitrineStores
         try FileManager.default.createDirectory(atPath: store.files.directory, withIntermediateDirectories: false)
         var changes = store.changes.makeAsyncIterator()
         for number in 0..<20 {
-            let saving = Task { try await store.save(Image(size: PixelSize(300 + number), color: .black), as: "a.png") }
+            let saving = Task { try await store.save(PixelImage(size: PixelSize(300 + number), color: .black), as: "a.png") }
             try await expect([.saved(name: "a.png")], &changes)
             let small = try ImageInfo(of: .file(store.path(of: "a.png", as: .thumbnail)))
             #expect(small.size == PixelSize(256))

@@ -46,7 +46,7 @@ import VitrineStores
         configuration.durability = .relaxed
         let store = ImageStore(.root(temporary.path), path: ["s"], configuration: configuration)
         let pictures = store.blocking
-        let picture = Image(size: PixelSize(width: 400, height: 200), color: .white)
+        let picture = PixelImage(size: PixelSize(width: 400, height: 200), color: .white)
         try pictures.save(picture, as: "a.png")
         try pictures.save(picture.encoded(as: .png), as: "b.png")
         try pictures.save(fileAt: store.path(of: "a.png"), as: "c.png", replacing: false)

@@ -11,7 +11,7 @@ import VitrineStores
 
     init() throws { temporary = try TemporaryDirectory() }
 
-    private static let picture = Image(size: PixelSize(8), color: .white)
+    private static let picture = PixelImage(size: PixelSize(8), color: .white)
 
     @Test func normalFormsAreNamesOfTheirOwn() async throws {
         let store = FileStore(.root(temporary.path), path: [], durability: .relaxed)

@@ -17,8 +17,8 @@ import VitrineStores
         return ImageStore(.root(temporary.path), path: ["shelf"], configuration: configuration)
     }
 
-    private static func gradient(_ width: Int, _ height: Int, alpha: Bool = false) -> Image {
-        var image = Image(size: PixelSize(width: width, height: height), color: alpha ? .clear : .white)
+    private static func gradient(_ width: Int, _ height: Int, alpha: Bool = false) -> PixelImage {
+        var image = PixelImage(size: PixelSize(width: width, height: height), color: alpha ? .clear : .white)
         image.withUnsafeMutableBytes { bytes in
             for y in 0..<height {
                 for x in 0..<width {

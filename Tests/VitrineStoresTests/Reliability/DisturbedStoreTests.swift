@@ -98,7 +98,7 @@ import VitrineStores
         #expect(left.count == names.count * 2 + 1, "\(left)")
     }
 
-    private func color(_ image: Image) -> [UInt8] { image.withUnsafeBytes { Array($0.prefix(4)) } }
+    private func color(_ image: PixelImage) -> [UInt8] { image.withUnsafeBytes { Array($0.prefix(4)) } }
 
     @Test func manyMoreAreSavedAtOnceThanAProcessMayHaveOpen() async throws {
         let directory = try TemporaryDirectory()
@@ -123,7 +123,7 @@ import VitrineStores
         }
         let before = try FileManager.default.subpathsOfDirectory(atPath: directory.path)
         await #expect {
-            try await store.save(Image(size: PixelSize(8), color: .white), as: "a.png")
+            try await store.save(PixelImage(size: PixelSize(8), color: .white), as: "a.png")
         } throws: { error in
             if case .file(.alreadyExists)? = error as? StoreError { true } else { false }
         }

@@ -86,7 +86,7 @@ import VitrineStores
         return found.count
     }
 
-    private static func number(_ image: Image) -> Int {
+    private static func number(_ image: PixelImage) -> Int {
         image.withUnsafeBytes { Int($0[0]) | Int($0[1]) << 8 }
     }
 }

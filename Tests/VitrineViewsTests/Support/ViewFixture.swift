@@ -8,33 +8,33 @@ import VitrineViews
 /// A target without a toolkit that records the images it shows.
 @MainActor
 final class HeadlessTarget: ImageTarget {
-    private(set) var shown: [(value: Image?, transition: ImageTransition)] = []
+    private(set) var shown: [(value: PixelImage?, transition: ImageTransition)] = []
     var targetGeometry: TargetGeometry?
 
-    func show(_ image: Image?, transition: ImageTransition) { shown.append((image, transition)) }
+    func show(_ image: PixelImage?, transition: ImageTransition) { shown.append((image, transition)) }
 
     /// The image that it shows now.
-    var value: Image? { shown.last?.value }
+    var value: PixelImage? { shown.last?.value }
     var transition: ImageTransition? { shown.last?.transition }
     /// The names of the images it has shown.
     var texts: [String?] { shown.map { $0.value?.text } }
     var text: String? { value?.text }
 }
 
-extension Image {
+extension PixelImage {
     private static let texts = [
         "one", "two", "three", "old", "placeholder", "broken", "ground", "best", "middle", "worst",
     ]
 
     /// A small image that is recognized by its colour.
-    static func named(_ text: String) -> Image {
+    static func named(_ text: String) -> PixelImage {
         let red = UInt8(clamping: 10 + 10 * (texts.firstIndex(of: text) ?? texts.count))
-        return Image(size: PixelSize(2), color: Color(red: red, green: 0, blue: 0))
+        return PixelImage(size: PixelSize(2), color: PixelColor(red: red, green: 0, blue: 0))
     }
 
     var text: String? {
         let index = (Int(self[0, 0].red) - 10) / 10
-        return Image.texts.indices.contains(index) ? Image.texts[index] : nil
+        return PixelImage.texts.indices.contains(index) ? PixelImage.texts[index] : nil
     }
 }
 
@@ -52,7 +52,7 @@ struct SlowSource: ImageSource {
     var knownIdentity: CacheKey? { key }
     func identity() -> CacheKey { key }
 
-    func image(_ request: RenderRequest) throws -> Image {
+    func image(_ request: RenderRequest) throws -> PixelImage {
         gate.wait()
         guard let text else { throw SourceFailure() }
         return .named(text)
@@ -87,7 +87,7 @@ struct ViewFixture: Sendable {
     }
 
     /// The priority of the work for a request; nil without work.
-    func priority(of request: ImageRequest) -> Priority? {
+    func priority(of request: ImageRequest) -> RequestPriority? {
         request.source.knownIdentity.flatMap { pipeline.workPriority(ofKey: pipeline.key(of: request, identity: $0)) }
     }
 }

@@ -45,9 +45,9 @@ final class TestWindow {
     func close() { window.close() }
 }
 
-extension Image {
+extension PixelImage {
     /// Returns an image of one colour.
-    static func plain(_ width: Int, _ height: Int, _ color: Color) -> Image {
-        Image(size: PixelSize(width: width, height: height), color: color)
+    static func plain(_ width: Int, _ height: Int, _ color: PixelColor) -> PixelImage {
+        PixelImage(size: PixelSize(width: width, height: height), color: color)
     }
 }

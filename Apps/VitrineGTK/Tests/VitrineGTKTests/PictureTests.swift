@@ -15,17 +15,17 @@ final class Desk: Sendable {
     /// One call of a source.
     private final class Call: Sendable {
         let name: String
-        private let result = Mutex<Result<Image, any Error>?>(nil)
+        private let result = Mutex<Result<PixelImage, any Error>?>(nil)
         private let isOver = DispatchSemaphore(value: 0)
 
         init(_ name: String) { self.name = name }
 
-        func end(_ new: Result<Image, any Error>) {
+        func end(_ new: Result<PixelImage, any Error>) {
             result.withLock { $0 = $0 ?? new }
             isOver.signal()
         }
 
-        func wait() throws -> Image {
+        func wait() throws -> PixelImage {
             isOver.wait()
             guard let result = result.withLock({ $0 }) else { throw Unwanted() }
             return try result.get()
@@ -37,12 +37,12 @@ final class Desk: Sendable {
         let desk: Desk
         var knownIdentity: CacheKey? { CacheKey(name) }
         func identity() -> CacheKey { CacheKey(name) }
-        func image(_ request: RenderRequest) throws -> Image { try desk.image(name, request) }
+        func image(_ request: RenderRequest) throws -> PixelImage { try desk.image(name, request) }
     }
 
     private struct State {
         var boxes: [TargetGeometry?] = []
-        var stored: [String: Image] = [:]
+        var stored: [String: PixelImage] = [:]
         var waiting: [Call] = []
         var cancelled: [String] = []
     }
@@ -65,7 +65,7 @@ final class Desk: Sendable {
 
     /// A request whose image is in memory at the size of a widget.
     @MainActor
-    func stored(_ name: String, _ image: Image, for widget: ImageWidget) async throws -> ImageRequest {
+    func stored(_ name: String, _ image: PixelImage, for widget: ImageWidget) async throws -> ImageRequest {
         state.withLock { $0.stored[name] = image }
         var sized = request(name)
         if let geometry = widget.targetGeometry { sized.size = geometry.resizer }
@@ -73,7 +73,7 @@ final class Desk: Sendable {
         return request(name)
     }
 
-    private func image(_ name: String, _ request: RenderRequest) throws -> Image {
+    private func image(_ name: String, _ request: RenderRequest) throws -> PixelImage {
         if let image = state.withLock({ $0.stored[name] }) { return image }
         let call = Call(name)
         let box = TargetGeometry(
@@ -93,7 +93,7 @@ final class Desk: Sendable {
         return try call.wait()
     }
 
-    func answer(_ name: String, _ result: Result<Image, any Error>) {
+    func answer(_ name: String, _ result: Result<PixelImage, any Error>) {
         let found = state.withLock { state in
             let found = state.waiting.filter { $0.name == name }
             state.waiting.removeAll { $0.name == name }
@@ -105,10 +105,10 @@ final class Desk: Sendable {
 
 extension GTKTests {
     @Suite("Pictures") @MainActor struct Pictures {
-        private let red = Image.plain(8, 8, Color(red: 255, green: 0, blue: 0))
-        private let blue = Image.plain(8, 8, Color(red: 0, green: 0, blue: 255))
+        private let red = PixelImage.plain(8, 8, PixelColor(red: 255, green: 0, blue: 0))
+        private let blue = PixelImage.plain(8, 8, PixelColor(red: 0, green: 0, blue: 255))
 
-        private func shows(_ picture: ImageWidget, _ image: Image?) -> Bool {
+        private func shows(_ picture: ImageWidget, _ image: PixelImage?) -> Bool {
             picture.paintable.texture?.pixels === image?.sharedPixels
         }
 
@@ -165,11 +165,11 @@ extension GTKTests {
             configuration.usesDiskCache = false
             let service = ImagePipeline(configuration)
             let source = BuiltInSource.image(red, identity: "red").identified(by: "red")
-            let made = try await service.image(for: ImageRequest(source, size: .fit(4)))
+            let made = try await service.image(for: ImageRequest(source, resizing: .fit(4)))
             #expect(made.size == PixelSize(4))
             let box = try #require(TargetGeometry(width: 4, height: 4))
-            #expect(service.cachedImage(for: ImageRequest(source, size: box.resizer))?.sharedPixels === made.sharedPixels)
-            #expect(service.cachedImage(for: ImageRequest(source, size: .fit(5))) == nil)
+            #expect(service.cachedImage(for: ImageRequest(source, resizing: box.resizer))?.sharedPixels === made.sharedPixels)
+            #expect(service.cachedImage(for: ImageRequest(source, resizing: .fit(5))) == nil)
         }
 
         @Test func thatComeLateAreDropped() async throws {
@@ -294,7 +294,7 @@ extension GTKTests {
         @Test func ofIconsHaveTheIconsSize() {
             let icon = Icon(side: 24)
             let scale = Double(icon.scaleFactor)
-            let box = TargetGeometry(width: 24, height: 24, scale: scale, mode: .aspectFit, allowsUpscaling: false)
+            let box = TargetGeometry(width: 24, height: 24, scale: scale, mode: .fit, allowsUpscaling: false)
             #expect(icon.targetGeometry == box)
         }
     }

@@ -13,13 +13,13 @@ extension GTKTests {
         }
 
         @Test func showThePixelsOfAnImage() {
-            let texture = Texture(Image.plain(3, 2, Color(red: 10, green: 20, blue: 30)))
+            let texture = Texture(PixelImage.plain(3, 2, PixelColor(red: 10, green: 20, blue: 30)))
             #expect(texture.size == PixelSize(width: 3, height: 2))
             #expect(download(texture) == Array(repeating: [30, 20, 10, 255], count: 6).flatMap { $0 })
         }
 
         @Test func canBePacked() {
-            let image = Image(width: 2, height: 2, alpha: .opaque) { pixels in
+            let image = PixelImage(width: 2, height: 2, alpha: .opaque) { pixels in
                 for index in 0..<16 { pixels[index] = index % 4 == 3 ? 255 : UInt8(index) }
             }
             let packed = download(Texture(image, memory: .packed))
@@ -28,8 +28,8 @@ extension GTKTests {
         }
 
         @Test func knowWhetherColoursAreMultiplied() {
-            let straight = Image.plain(1, 1, Color(red: 200, green: 100, blue: 50, alpha: 128))
-            let premultiplied = Image(width: 1, height: 1, alpha: .premultiplied) { pixels in
+            let straight = PixelImage.plain(1, 1, PixelColor(red: 200, green: 100, blue: 50, alpha: 128))
+            let premultiplied = PixelImage(width: 1, height: 1, alpha: .premultiplied) { pixels in
                 for (index, value) in [100, 50, 25, 128].enumerated() { pixels[index] = UInt8(value) }
             }
             #expect(download(Texture(premultiplied)) == [25, 50, 100, 128])
@@ -39,7 +39,7 @@ extension GTKTests {
         }
 
         @Test func shareTheMemoryOfTheImage() {
-            let image = Image.plain(64, 64, Color(red: 1, green: 2, blue: 3))
+            let image = PixelImage.plain(64, 64, PixelColor(red: 1, green: 2, blue: 3))
             weak let pixels = image.sharedPixels
             var texture: Texture? = Texture(image)
             withExtendedLifetime(image) { #expect(texture?.size == image.size && pixels === image.sharedPixels) }
@@ -47,18 +47,18 @@ extension GTKTests {
         }
 
         @Test func stayAsTheyWereWhenTheImageIsChanged() {
-            var image = Image.plain(2, 2, Color(red: 1, green: 2, blue: 3))
+            var image = PixelImage.plain(2, 2, PixelColor(red: 1, green: 2, blue: 3))
             let texture = Texture(image)
             _ = image.withUnsafeMutableBytes { $0.initializeMemory(as: UInt8.self, repeating: 255) }
             #expect(download(texture).prefix(4) == [3, 2, 1, 255])
-            #expect(image[0, 0] == Color(red: 255, green: 255, blue: 255))
+            #expect(image[0, 0] == PixelColor(red: 255, green: 255, blue: 255))
         }
 
         @Test func letGoOfTheMemory() async throws {
             final class Watch { weak var pixels: PixelStorage? }
             let watch = Watch()
             do {
-                let image = Image.plain(32, 32, .clear)
+                let image = PixelImage.plain(32, 32, .clear)
                 watch.pixels = image.sharedPixels
                 _ = Texture(image)
             }

@@ -2,9 +2,9 @@
 // platforms on Linux. If a declaration differs from the module, the adapters do not compile in the other check.
 import Synchronization
 
-public enum Priority: Int, Sendable, Comparable {
+public enum RequestPriority: Int, Sendable, Comparable {
     case veryLow, low, normal, high, veryHigh
-    public static func < (one: Priority, other: Priority) -> Bool { one.rawValue < other.rawValue }
+    public static func < (one: RequestPriority, other: RequestPriority) -> Bool { one.rawValue < other.rawValue }
 }
 
 public struct CacheKey: Hashable, Sendable, ExpressibleByStringLiteral {

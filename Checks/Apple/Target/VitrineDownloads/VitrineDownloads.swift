@@ -12,7 +12,7 @@ public enum DownloadError: Error {
 struct DownloadRequest: Sendable {
     var mirrors: [URL]
     var headers: HTTPHeaders
-    var priority: Priority
+    var priority: RequestPriority
 }
 
 struct DownloadStatus: Sendable {

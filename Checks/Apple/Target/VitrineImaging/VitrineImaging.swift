@@ -15,7 +15,7 @@ public enum OutputFormat: Sendable { case png, jpeg(quality: Double) }
 
 public struct ImageResizer: Hashable, Sendable {
     public enum Gravity: Hashable, Sendable { case center }
-    public enum Mode: Hashable, Sendable { case fill, aspectFit, aspectFill, crop(Gravity), limit, none }
+    public enum Mode: Hashable, Sendable { case fill, fit, fill, crop(Gravity), limit, none }
     public var mode: Mode { .none }
     public init(size: PixelSize, mode: Mode, allowsUpscaling: Bool) {}
 }
@@ -34,10 +34,10 @@ public struct AnimationTiming: Sendable {
 
 public final class AnimatedImage: Sendable {
     public let timing = AnimationTiming(durations: [], loopCount: 0)
-    public func image(at frame: Int) async throws -> Image { fatalError("a declaration") }
+    public func image(at frame: Int) async throws -> PixelImage { fatalError("a declaration") }
 }
 
-public struct Image: Sendable, CacheableValue {
+public struct PixelImage: Sendable, CacheableValue {
     public var sharedPixels: PixelStorage { storage }
     public enum Alpha: UInt8, Sendable { case opaque, straight, premultiplied }
     public static let bytesPerPixel = 4
@@ -52,6 +52,6 @@ public struct Image: Sendable, CacheableValue {
     ) throws(E) { fatalError("a declaration") }
     public init(cacheBytes: [UInt8]) throws { fatalError("a declaration") }
     public func cacheBytes() throws -> [UInt8] { [] }
-    public func oriented(_ orientation: Orientation) -> Image { self }
+    public func oriented(_ orientation: Orientation) -> PixelImage { self }
     public func encoded(as format: OutputFormat) throws -> [UInt8] { [] }
 }

@@ -6,7 +6,7 @@ public enum ImagePipelineError: Error { case cancelled(source: String) }
 
 public struct ImageRequest: Sendable {
     public var size: ImageResizer
-    public var priority: Priority
+    public var priority: RequestPriority
     package enum ViewIdentity: Hashable, Sendable { case image(CacheKey) }
     package var viewIdentity: ViewIdentity? { nil }
 }
@@ -18,27 +18,27 @@ public final class ImageTask: Sendable {
     }
     public init(_ request: ImageRequest) {}
     public var state: State { .new }
-    public var priority: Priority {
+    public var priority: RequestPriority {
         get { .normal }
         set {}
     }
     public func cancel() {}
     @discardableResult
-    public func onImage(_ handler: @escaping @MainActor @Sendable (Result<Image, ImagePipelineError>) -> Void) -> Self {
+    public func onImage(_ handler: @escaping @MainActor @Sendable (Result<PixelImage, ImagePipelineError>) -> Void) -> Self {
         self
     }
     @discardableResult
-    public func onPreview(_ handler: @escaping @MainActor @Sendable (Image) -> Void) -> Self { self }
+    public func onPreview(_ handler: @escaping @MainActor @Sendable (PixelImage) -> Void) -> Self { self }
 }
 
 public final class ImagePipeline: Sendable {
     public static let shared = ImagePipeline()
     public func start(_ task: ImageTask) {}
-    public func cachedImage(for request: ImageRequest) -> Image? { nil }
-    package func rememberedImage(for request: ImageRequest) -> Image? { nil }
-    package func cachedImage(for request: ImageRequest, _ identity: ImageRequest.ViewIdentity?) -> Image? { nil }
+    public func cachedImage(for request: ImageRequest) -> PixelImage? { nil }
+    package func rememberedImage(for request: ImageRequest) -> PixelImage? { nil }
+    package func cachedImage(for request: ImageRequest, _ identity: ImageRequest.ViewIdentity?) -> PixelImage? { nil }
     package func availableAnimation(for request: ImageRequest) async -> AnimatedImage? { nil }
     package func mayBeAnimated(_ request: ImageRequest) -> Bool { false }
     public func contains(_ request: ImageRequest) async -> Bool { false }
-    public func image(for request: ImageRequest) async throws -> Image { fatalError("a declaration") }
+    public func image(for request: ImageRequest) async throws -> PixelImage { fatalError("a declaration") }
 }

@@ -38,17 +38,17 @@ await check("Imaging, by vitrine-worker") {
 }
 let service = ImagePipeline(.init(root: directory))
 await check("Thumbnails, by vitrine-pdf") {
-    try await service.image(for: ImageRequest(.pdf(samples + "/lake.pdf"), size: .fit(60))).size.width > 0
+    try await service.image(for: ImageRequest(.pdf(samples + "/lake.pdf"), resizing: .fit(60))).size.width > 0
 }
 await check("Thumbnails, by vitrine-video") {
-    try await service.image(for: ImageRequest(.video(samples + "/lake.mp4"), size: .fit(60))).size.width > 0
+    try await service.image(for: ImageRequest(.video(samples + "/lake.mp4"), resizing: .fit(60))).size.width > 0
 }
 await check("Thumbnails, by vitrine-text") {
     let text = directory + "/notes.md"
     try "# Notes\n".write(toFile: text, atomically: true, encoding: .utf8)
-    return try await service.image(for: ImageRequest(.text(text), size: .fit(60))).size.height == 60
+    return try await service.image(for: ImageRequest(.text(text), resizing: .fit(60))).size.height == 60
 }
-let cache = Cache<Image>(name: "images", configuration: CacheConfiguration(root: directory))
+let cache = ValueCache<PixelImage>(name: "images", configuration: CacheConfiguration(root: directory))
 await check("Cache and Network") {
     let url = URL(filePath: samples + "/lake.jpg")
     let image = try await cache.value(from: url)
@@ -79,10 +79,10 @@ await check("Downloads") {
 
 /// A view without a toolkit.
 @MainActor final class Cell: ImageTarget {
-    var image: Image?
+    var image: PixelImage?
     private(set) lazy var binding = ImageBinding(self)
-    func show(_ image: Image?, transition: ImageTransition) { self.image = image }
-    var targetGeometry: TargetGeometry? { TargetGeometry(width: 30, height: 30, scale: 2, mode: .aspectFill) }
+    func show(_ image: PixelImage?, transition: ImageTransition) { self.image = image }
+    var targetGeometry: TargetGeometry? { TargetGeometry(width: 30, height: 30, scale: 2, mode: .fill) }
 }
 await check("Views") {
     let cell = Cell()

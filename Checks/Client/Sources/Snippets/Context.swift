@@ -21,33 +21,33 @@ var medium: URL { url }
 var small: URL { url }
 var upcoming: [URL] { [url] }
 var scrolledAway: [URL] { [url] }
-var image: Image { Image(size: PixelSize(1), color: .white) }
-var photo: Image { image }
-var thumbnail: Image { image }
-var tile: Image { image }
-var cache: Cache<Image> { Shared.images }
-var fetcher: NetworkFetcher<Image> { NetworkFetcher(url: url) }
+var image: PixelImage { PixelImage(size: PixelSize(1), color: .white) }
+var photo: PixelImage { image }
+var thumbnail: PixelImage { image }
+var tile: PixelImage { image }
+var cache: ValueCache<PixelImage> { SharedCaches.images }
+var fetcher: NetworkFetcher<PixelImage> { NetworkFetcher(url: url) }
 var service: ImagePipeline { ImagePipeline() }
 var pipeline: ImagePipeline { .shared }
 var decoder: ImageDecoder { ImageDecoder() }
 var loader: NetworkLoader { NetworkLoader.shared }
-var pictures: ObservedCache<Image> { ObservedCache(cache) }
+var pictures: ObservedCache<PixelImage> { ObservedCache(cache) }
 var page: BuiltInSource { .pdf(path) }
 var chunks: [[UInt8]] { [] }
 
 func show<Value>(_ value: Value) {}
 func next() throws -> [UInt8]? { nil }
-func decode(_ path: String) async throws -> Image { image }
-func makeThumbnail(_ key: CacheKey) async throws -> Image { image }
+func decode(_ path: String) async throws -> PixelImage { image }
+func makeThumbnail(_ key: CacheKey) async throws -> PixelImage { image }
 
 final class Cell: LoadObserver {
-    var image: Image? {
+    var image: PixelImage? {
         get { nil }
         set {}
     }
     func show<Value>(_ value: Value) {}
     var imageBinding: ImageBinding<VitrineViewsContext.Picture> { ImageBinding(VitrineViewsContext.Picture()) }
-    func resourceDidLoad(_ image: Image, from url: URL) {}
+    func resourceDidLoad(_ image: PixelImage, from url: URL) {}
 }
 var cell: Cell { Cell() }
 var view: Cell { cell }
@@ -98,20 +98,20 @@ enum VitrineContext {
     static var store: KeyValueStore { preconditionFailure("never run") }
 }
 enum VitrineCoreContext {
-    static var cache: MemoryCache<CacheKey, Image> { MemoryCache(capacity: .megabytes(1)) }
+    static var cache: MemoryCache<CacheKey, PixelImage> { MemoryCache(capacity: .megabytes(1)) }
 }
 enum VitrineCacheContext {
-    static var cache: Cache<String> { Shared.strings }
+    static var cache: ValueCache<String> { SharedCaches.strings }
     static var fetcher: NetworkFetcher<String> { NetworkFetcher(url: url) }
     static var configuration: CacheConfiguration {
         get { CacheConfiguration() }
         set {}
     }
-    static var small: Format<Image> {
-        get { Format("small") { $0 } }
+    static var small: CacheFormat<PixelImage> {
+        get { CacheFormat("small") { $0 } }
         set {}
     }
-    static var large: Format<Image> {
+    static var large: CacheFormat<PixelImage> {
         get { small }
         set {}
     }
@@ -133,7 +133,7 @@ enum VitrineModelsContext {
 enum VitrineNetworkContext {
     static var request: HTTPRequest { HTTPRequest(url: url) }
     static var response: HTTPResponse { preconditionFailure("never run") }
-    static var resources: ObservedCache<Image> { pictures }
+    static var resources: ObservedCache<PixelImage> { pictures }
     static var file: Output { Output() }
 }
 enum VitrineDownloadsContext {
@@ -169,14 +169,14 @@ enum VitrineWebPagesContext {
 }
 enum VitrineViewsContext {
     @MainActor final class Picture: ImageTarget {
-        func show(_ image: Image?, transition: ImageTransition) {}
+        func show(_ image: PixelImage?, transition: ImageTransition) {}
     }
     @MainActor static var picture: Picture { Picture() }
     @MainActor static var binding: ImageBinding<Picture> { ImageBinding(picture) }
     @MainActor final class Button: MultiImageTarget {
         enum State { case normal, highlighted }
         enum Slot: Hashable, Sendable { case image(State), background(State) }
-        func show(_ image: Image?, in slot: Slot, transition: ImageTransition) {}
+        func show(_ image: PixelImage?, in slot: Slot, transition: ImageTransition) {}
     }
     @MainActor static var button: Button { Button() }
 }

@@ -223,7 +223,7 @@ private struct EncodedOptions: Encodable {
     }
 }
 
-extension Color {
+extension PixelColor {
     /// `#rrggbb`, or `#rrggbbaa` unless opaque.
     fileprivate var cssText: String {
         let channels = alpha == 255 ? [red, green, blue] : [red, green, blue, alpha]

@@ -121,9 +121,9 @@ enum GrammarText {
     static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 
     /// Reads a colour of three or six hexadecimal digits.
-    static func hexColor(_ text: some StringProtocol) -> Color? {
+    static func hexColor(_ text: some StringProtocol) -> PixelColor? {
         guard text.utf8.count == 3 || text.utf8.count == 6 else { return nil }
-        return Color(css: "#\(text)")
+        return PixelColor(css: "#\(text)")
     }
 
     /// The name of an option as it may stand in an answer: printable ASCII, at most 32 characters.
@@ -283,7 +283,7 @@ struct OptionArguments {
         }
     }
 
-    func hexColor(_ index: Int) throws(RequestError) -> Color {
+    func hexColor(_ index: Int) throws(RequestError) -> PixelColor {
         guard let color = GrammarText.hexColor(self[index]) else {
             throw .invalidArgument(option, "a colour of three or six hexadecimal digits")
         }

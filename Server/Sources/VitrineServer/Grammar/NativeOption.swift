@@ -288,12 +288,12 @@ extension NativeOption {
         return padding == ProcessingOptions.Padding() ? nil : padding
     }
 
-    private func background(_ arguments: OptionArguments) throws(RequestError) -> Color? {
+    private func background(_ arguments: OptionArguments) throws(RequestError) -> PixelColor? {
         switch arguments.count {
         case 1: return try arguments.has(0) ? arguments.hexColor(0) : nil
         case 3:
             let channel = 0...255
-            return try Color(
+            return try PixelColor(
                 red: UInt8(arguments.integer(0, channel)), green: UInt8(arguments.integer(1, channel)),
                 blue: UInt8(arguments.integer(2, channel)))
         default: throw .invalidArgument(rawValue, "red, green and blue, a hexadecimal colour, or nothing")

@@ -62,14 +62,14 @@ package struct ProcessingOptions: Sendable, Hashable {
         /// The greatest difference of a channel, from 0 to 255.
         package var threshold = 10.0
         /// The colour to remove; nil for that of the top left pixel.
-        package var color: Color?
+        package var color: PixelColor?
         /// Whether the same number of columns is cut at the left and right, and of rows at the top and bottom.
         package var equalHorizontal = false
         package var equalVertical = false
 
         /// Creates a trim with the defaults.
         package init(
-            threshold: Double = 10, color: Color? = nil, equalHorizontal: Bool = false, equalVertical: Bool = false
+            threshold: Double = 10, color: PixelColor? = nil, equalHorizontal: Bool = false, equalVertical: Bool = false
         ) {
             (self.threshold, self.color) = (threshold, color)
             (self.equalHorizontal, self.equalVertical) = (equalHorizontal, equalVertical)
@@ -143,7 +143,7 @@ package struct ProcessingOptions: Sendable, Hashable {
     package var isBitonal = false
     package var padding: Padding?
     package var watermark: Watermark?
-    package var background: Color?
+    package var background: PixelColor?
 
     // MARK: Source
 

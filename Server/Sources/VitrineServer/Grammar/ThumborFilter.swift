@@ -140,10 +140,10 @@ package enum ThumborFilter: String, CaseIterable {
 
 extension OptionArguments {
     /// A name of CSS or hexadecimal digits without `#`.
-    fileprivate func color(_ index: Int) throws(RequestError) -> Color {
+    fileprivate func color(_ index: Int) throws(RequestError) -> PixelColor {
         let text = self[index]
         if let color = GrammarText.hexColor(text) { return color }
-        guard text.allSatisfy({ $0.isASCII && $0.isLetter }), let color = Color(css: text) else {
+        guard text.allSatisfy({ $0.isASCII && $0.isLetter }), let color = PixelColor(css: text) else {
             throw .invalidArgument(option, "a colour by name or of three or six hexadecimal digits")
         }
         return color

@@ -329,7 +329,7 @@ extension ProcessingOptions {
 struct BitonalStep: ImageProcessing {
     var identifier: String { "bitonal" }
 
-    func process(_ image: Image) throws(ImageError) -> Image {
+    func process(_ image: PixelImage) throws(ImageError) -> PixelImage {
         var image = image
         let isPremultiplied = image.alpha == .premultiplied
         image.withUnsafeMutableBytes { bytes in

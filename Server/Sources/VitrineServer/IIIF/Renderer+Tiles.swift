@@ -49,7 +49,7 @@ extension Renderer {
         original.canonicalPath = try parameters.canonicalPath(for: size)
         let (rect, corner) = (place.tile, place.band)
         let outcome = await encoders.run {
-            Result { () throws(ImageError) -> (Image, [UInt8]) in
+            Result { () throws(ImageError) -> (PixelImage, [UInt8]) in
                 let image = try band.processed(by: [
                     .crop(
                         x: rect.x - corner.x, y: rect.y - corner.y, width: rect.size.width, height: rect.size.height)
@@ -94,7 +94,7 @@ extension Renderer {
 
     private func band(
         _ key: TileBands.Key, place: TilePlace, picture: Picture, job: RenderJob, priority: SharedPriority
-    ) async throws(RequestError) -> Image? {
+    ) async throws(RequestError) -> PixelImage? {
         if let band = tiles[key] { return band }
         // A damaged band is not decoded again for each of its tiles.
         let failureKey = picture.version.appending("band \(key.factor) \(key.x) \(key.y)")
@@ -127,7 +127,7 @@ extension Renderer {
 
     private func makeBand(
         _ key: TileBands.Key, place: TilePlace, picture: Picture, job: RenderJob, priority: SharedPriority
-    ) async throws(RequestError) -> Image {
+    ) async throws(RequestError) -> PixelImage {
         let file = try await sources.executor.run { () throws(RequestError) in try picture.root.opened(picture.names) }
         defer { withExtendedLifetime(file) {} }
         let region = place.region(of: picture.size)
@@ -166,7 +166,7 @@ extension Renderer {
 
     private func decode(
         _ place: TilePlace, region: PixelRect?, index: JPEGRowIndex?, file: OpenedFile
-    ) async throws(RequestError) -> Image {
+    ) async throws(RequestError) -> PixelImage {
         var input = ImageInput.file(file.path)
         var options = DecodeOptions()
         options.region = region
@@ -196,7 +196,7 @@ extension Renderer {
     private static let anotherSize = RequestError(500, "internal", "The picture has another size.")
 
     private static func resizer(_ size: PixelSize) -> ImageResizer {
-        ImageResizer(size: size, mode: .fill, allowsUpscaling: true)
+        ImageResizer(size: size, mode: .stretch, allowsUpscaling: true)
     }
 
     private func decoder(for size: PixelSize) -> ImageDecoder {
@@ -252,7 +252,7 @@ extension Renderer {
     }
 
     /// A level and all smaller ones.
-    private func levels(of image: Image?, _ factor: Int, _ size: PixelSize) async -> [(factor: Int, image: Image)] {
+    private func levels(of image: PixelImage?, _ factor: Int, _ size: PixelSize) async -> [(factor: Int, image: PixelImage)] {
         guard let image else { return [] }
         return await encoders.run {
             var levels = [(factor: factor, image: image)]
@@ -320,7 +320,7 @@ extension Renderer {
         return place.factor > 1 || !picture.hasParts
     }
 
-    private func storedBand(_ key: TileBands.Key, _ place: TilePlace) async -> Image? {
+    private func storedBand(_ key: TileBands.Key, _ place: TilePlace) async -> PixelImage? {
         guard configuration.resultDisk.bytes > 0,
             let stored = (try? await results.value(forKey: key.stored, levels: .readDisk)) ?? nil,
             stored.sourceVersion == key.version, stored.size == place.band.size
@@ -330,7 +330,7 @@ extension Renderer {
         return image?.size == place.band.size ? image : nil
     }
 
-    private func storeBand(_ image: Image, key: TileBands.Key, header: LocalRoot.Header, job: RenderJob) async {
+    private func storeBand(_ image: PixelImage, key: TileBands.Key, header: LocalRoot.Header, job: RenderJob) async {
         let isExact = key.factor == 1 && header.isLossless
         let original = original(of: header)
         let bytes = await encoders.run {
@@ -353,7 +353,7 @@ extension Renderer {
             let sizes = factors.map { TilePlace.level($0, of: picture.size) }
             let bytes = picture.header.header.estimatedBytes(decodingTo: nil, sourceBytes: 0)
             let slot = try await admission.render(bytes: bytes, priority: priority.value)
-            let images: [Image]
+            let images: [PixelImage]
             do throws(RequestError) {
                 images = try await decode(sizes, file)
                 guard images.map(\.size) == sizes else { throw Self.anotherSize }
@@ -386,12 +386,12 @@ extension Renderer {
         }.value
     }
 
-    static func cut(_ rect: PixelRect, from image: Image) throws(ImageError) -> Image {
+    static func cut(_ rect: PixelRect, from image: PixelImage) throws(ImageError) -> PixelImage {
         try image.processed(by: [.crop(x: rect.x, y: rect.y, width: rect.size.width, height: rect.size.height)])
     }
 
-    private func decode(_ sizes: [PixelSize], _ file: OpenedFile) async throws(RequestError) -> [Image] {
-        let first: Image
+    private func decode(_ sizes: [PixelSize], _ file: OpenedFile) async throws(RequestError) -> [PixelImage] {
+        let first: PixelImage
         do {
             let size = sizes.first ?? PixelSize(1)
             first = try await decoder(for: size).image(from: .file(file.path), at: Self.resizer(size))

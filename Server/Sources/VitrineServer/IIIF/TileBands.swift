@@ -117,10 +117,10 @@ final class TileBands: Sendable {
 
     /// A picture and its reductions, the largest first.
     struct Pyramid: Sendable {
-        let levels: [(factor: Int, image: Image)]
+        let levels: [(factor: Int, image: PixelImage)]
 
         /// The band of a tile; nil if its level was not made.
-        func band(_ place: TilePlace) throws(RequestError) -> Image? {
+        func band(_ place: TilePlace) throws(RequestError) -> PixelImage? {
             guard let level = levels.first(where: { $0.factor == place.factor })?.image, level.size == place.level
             else { return nil }
             if place.band.size == level.size { return level }
@@ -130,7 +130,7 @@ final class TileBands: Sendable {
         /// The bands of all levels, of which each is cut when it is asked for.
         func bands(
             of source: CacheKey, version: String, bandBytes: Int
-        ) -> some Sequence<(key: Key, image: Image)> {
+        ) -> some Sequence<(key: Key, image: PixelImage)> {
             levels.lazy.flatMap { factor, image in
                 let step = TilePlace.step(of: image.size, bandBytes: bandBytes, hasParts: true) ?? image.size
                 return TilePlace.bands(of: image.size, step: step).lazy.compactMap { rect in
@@ -142,7 +142,7 @@ final class TileBands: Sendable {
     }
 
     private struct Entry {
-        var image: Image
+        var image: PixelImage
         var used: UInt64
     }
 
@@ -168,7 +168,7 @@ final class TileBands: Sendable {
     /// The bytes that all bands may have.
     let capacity: Int
     /// The decodes under way.
-    let work: SharedWork<Key, Image>
+    let work: SharedWork<Key, PixelImage>
     /// The surveys under way.
     let surveys: SharedWork<CacheKey, Survey>
     /// The decodes of whole pictures under way.
@@ -188,7 +188,7 @@ final class TileBands: Sendable {
     /// The bytes of all bands.
     var bytes: Int { state.withLock { $0.bytes } }
 
-    subscript(key: Key) -> Image? {
+    subscript(key: Key) -> PixelImage? {
         state.withLock { state in
             state.clock += 1
             guard var entry = state.bands[key] else { return nil }
@@ -198,7 +198,7 @@ final class TileBands: Sendable {
         }
     }
 
-    func keep(_ image: Image, for key: Key) {
+    func keep(_ image: PixelImage, for key: Key) {
         let bytes = Self.bytes(of: image)
         guard bytes <= capacity else { return }
         // Images are freed behind the lock.
@@ -221,7 +221,7 @@ final class TileBands: Sendable {
         withExtendedLifetime(dropped) {}
     }
 
-    private static func bytes(of image: Image) -> Int { image.bytesPerRow * image.height }
+    private static func bytes(of image: PixelImage) -> Int { image.bytesPerRow * image.height }
 
     func header(of source: CacheKey, version: String) -> LocalRoot.Header? {
         state.withLock { state in

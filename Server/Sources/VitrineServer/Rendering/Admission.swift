@@ -75,12 +75,12 @@ package final class Admission: Sendable {
     /// Returns a place for a render of an estimated number of bytes.
     ///
     /// - Throws: ``RequestError`` 503 `overloaded` if the queue is full or the wait takes too long.
-    package func render(bytes: Int, priority: Priority) async throws(RequestError) -> Place {
+    package func render(bytes: Int, priority: RequestPriority) async throws(RequestError) -> Place {
         try await renderQueue.place(cost: max(0, bytes), host: nil, priority)
     }
 
     /// Returns a place for a load; `host` is nil for sources without a network.
-    package func load(host: String?, priority: Priority) async throws(RequestError) -> Place {
+    package func load(host: String?, priority: RequestPriority) async throws(RequestError) -> Place {
         try await loadQueue.place(cost: 1, host: host, priority)
     }
 }
@@ -132,7 +132,7 @@ final class PlaceQueue: Sendable {
         let id: Int
         let cost: Int
         let host: String?
-        let priority: Priority
+        let priority: RequestPriority
         let continuation: CheckedContinuation<Outcome, Never>
     }
 
@@ -171,7 +171,7 @@ final class PlaceQueue: Sendable {
         }
     }
 
-    func place(cost: Int, host: String?, _ priority: Priority) async throws(RequestError) -> Place {
+    func place(cost: Int, host: String?, _ priority: RequestPriority) async throws(RequestError) -> Place {
         let (id, immediate) = state.withLock { state -> (Int, Outcome?) in
             state.nextID += 1
             if state.waiters.isEmpty || host != nil, fits(cost, host, state), !isBehind(priority, host, state) {
@@ -286,7 +286,7 @@ final class PlaceQueue: Sendable {
     }
 
     /// Whether waiters go before a new request: those of other hosts that are busy do not.
-    private func isBehind(_ priority: Priority, host: String?, state: State) -> Bool {
+    private func isBehind(_ priority: RequestPriority, host: String?, state: State) -> Bool {
         state.waiters.contains { $0.priority >= priority && fits($0.cost, $0.host, state) }
     }
 

@@ -59,7 +59,7 @@ package struct ImageSummary: Sendable, Hashable, Codable {
     package var exif: Exif?
 
     /// - Parameter image: A small picture of the source.
-    init(_ header: SourceHeader, source: [UInt8], image: Image) {
+    init(_ header: SourceHeader, source: [UInt8], image: PixelImage) {
         kind = header.kind
         format = header.format?.rawValue
         mediaType = header.mediaType
@@ -79,7 +79,7 @@ package struct ImageSummary: Sendable, Hashable, Codable {
         }
     }
 
-    private static func text(_ color: Color) -> String {
+    private static func text(_ color: PixelColor) -> String {
         "#" + [color.red, color.green, color.blue].map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 

@@ -13,7 +13,7 @@ package struct RenderSettings: Sendable {
     /// Whether the artist and the copyright stay where metadata is removed. Default: true.
     package var keepsCopyright = true
     /// The picture of the option `watermark`; nil for none.
-    package var watermark: Image?
+    package var watermark: PixelImage?
     /// Multiplies the opacity of watermarks. Default: 1.
     package var watermarkOpacity = 1.0
     /// The longest side of a result. A larger one is made smaller, or refused if it is larger than its source as well.
@@ -94,7 +94,7 @@ package struct RenderPlan: Sendable {
             steps.geometry = geometry
             let upright = steps.turnsSideways ? PixelSize(width: whole.height, height: whole.width) : whole
             resizer = upright == header.size && !header.isMagnified
-                ? .none : ImageResizer(size: upright, mode: .fill, allowsUpscaling: true)
+                ? .none : ImageResizer(size: upright, mode: .stretch, allowsUpscaling: true)
             processors = steps.isEmpty ? [] : [ImageProcessor(steps)]
             let decoded = header.estimatedBytes(decodingTo: upright, sourceBytes: sourceBytes)
             estimatedBytes = decoded + 8 * (resultSize ?? whole).pixelCount
@@ -201,7 +201,7 @@ struct EncodingPlan: Sendable, Hashable {
     /// Encodes an image. Blocks.
     ///
     /// If even the lowest quality has more than ``maximumBytes``, or the format has no quality, the result has more.
-    func encode(_ image: Image, metadata source: [UInt8]?) throws(ImageError) -> [UInt8] {
+    func encode(_ image: PixelImage, metadata source: [UInt8]?) throws(ImageError) -> [UInt8] {
         let kept = source.flatMap { self.metadata(of: $0) }
         let format = outputFormat(quality)
         guard let maximumBytes, self.format != .png, self.format != .gif else {

@@ -7,7 +7,7 @@ struct RenderSteps: ImageProcessing {
     /// Turns an upright picture back to how it is stored.
     private let undo: Orientation
     private let mayGrow: Bool
-    private let watermark: Image?
+    private let watermark: PixelImage?
     private let watermarkOpacity: Double
     private let maximumSide: Int
     /// The sizes, if the picture arrives scaled; nil if it arrives with all its pixels.
@@ -53,7 +53,7 @@ struct RenderSteps: ImageProcessing {
         return "server(\(options.resultName),\(undo.rawValue),\(mayGrow),\(settings))"
     }
 
-    func process(_ image: Image) throws(ImageError) -> Image {
+    func process(_ image: PixelImage) throws(ImageError) -> PixelImage {
         var image = image
         if let trim = options.trim { image = try trimmed(image, trim) }
         image = try turned(image)
@@ -86,7 +86,7 @@ struct RenderSteps: ImageProcessing {
 
     // MARK: Shape
 
-    private func turned(_ image: Image) throws(ImageError) -> Image {
+    private func turned(_ image: PixelImage) throws(ImageError) -> PixelImage {
         var image = image.oriented(undo)
         switch quarterTurns {
         case 1: image = image.oriented(.right)
@@ -100,7 +100,7 @@ struct RenderSteps: ImageProcessing {
     }
 
     /// The part of a picture that was scaled as a whole.
-    private func partOfScaled(_ image: Image, _ sizes: RenderGeometry) throws(ImageError) -> Image {
+    private func partOfScaled(_ image: PixelImage, _ sizes: RenderGeometry) throws(ImageError) -> PixelImage {
         guard let crop = sizes.crop, image.size != sizes.scaled else { return image }
         let gravity = options.crop?.gravity ?? options.gravity
         if gravity.anchor == .smart { return try part(of: image, sizes.scaled, gravity, scale: 1) }
@@ -118,8 +118,8 @@ struct RenderSteps: ImageProcessing {
     }
 
     private func part(
-        of image: Image, _ size: PixelSize, _ gravity: ProcessingOptions.Gravity, scale: Double
-    ) throws(ImageError) -> Image {
+        of image: PixelImage, _ size: PixelSize, _ gravity: ProcessingOptions.Gravity, scale: Double
+    ) throws(ImageError) -> PixelImage {
         if gravity.anchor == .smart {
             return try image.processed(by: [.crop(width: size.width, height: size.height, gravity: .attention)])
         }
@@ -141,7 +141,7 @@ struct RenderSteps: ImageProcessing {
 
     // MARK: Trim
 
-    private func trimmed(_ image: Image, _ trim: ProcessingOptions.Trim) throws(ImageError) -> Image {
+    private func trimmed(_ image: PixelImage, _ trim: ProcessingOptions.Trim) throws(ImageError) -> PixelImage {
         let tolerance = trim.threshold.isFinite ? Int(max(0, min(255, trim.threshold.rounded()))) : 0
         if trim.color == nil, !trim.equalHorizontal, !trim.equalVertical {
             return try image.processed(by: [.trim(tolerance: tolerance)])
@@ -164,7 +164,7 @@ struct RenderSteps: ImageProcessing {
 
     /// The smallest rectangle around all pixels unlike a colour; nil if there are none.
     private static func content(
-        of image: Image, _ edge: Color, _ tolerance: Int
+        of image: PixelImage, _ edge: PixelColor, _ tolerance: Int
     ) -> (left: Int, top: Int, right: Int, bottom: Int)? {
         let channels = [Int(edge.red), Int(edge.green), Int(edge.blue), Int(edge.alpha)]
         return image.withUnsafeBytes { bytes -> (left: Int, top: Int, right: Int, bottom: Int)? in
@@ -191,7 +191,7 @@ struct RenderSteps: ImageProcessing {
 
     // MARK: Around the picture
 
-    private func extended(_ image: Image, _ sizes: RenderGeometry) throws(ImageError) -> Image {
+    private func extended(_ image: PixelImage, _ sizes: RenderGeometry) throws(ImageError) -> PixelImage {
         var image = image
         if let gravity = options.extend {
             image = try placed(image, in: sizes.target, gravity, scale: sizes.scale)
@@ -209,15 +209,15 @@ struct RenderSteps: ImageProcessing {
     }
 
     private func placed(
-        _ image: Image, in box: PixelSize, _ gravity: ProcessingOptions.Gravity, scale: Double
-    ) throws(ImageError) -> Image {
+        _ image: PixelImage, in box: PixelSize, _ gravity: ProcessingOptions.Gravity, scale: Double
+    ) throws(ImageError) -> PixelImage {
         let size = PixelSize(width: max(box.width, image.width), height: max(box.height, image.height))
         let place = RenderGeometry.position(of: image.size, in: size, gravity, scale: scale)
         return try canvas(size, with: image, x: place.x, y: place.y)
     }
 
     /// A transparent picture with another one on it, which may reach beyond its edges.
-    private func canvas(_ size: PixelSize, with image: Image, x: Int, y: Int) throws(ImageError) -> Image {
+    private func canvas(_ size: PixelSize, with image: PixelImage, x: Int, y: Int) throws(ImageError) -> PixelImage {
         guard size != image.size || x != 0 || y != 0 else { return image }
         let limit = maximumSide
         let longest = max(size.width, size.height)
@@ -226,8 +226,8 @@ struct RenderSteps: ImageProcessing {
         }
         let (left, top) = (max(0, x), max(0, y))
         let (right, bottom) = (min(size.width, x + image.width), min(size.height, y + image.height))
-        let alpha: Image.Alpha = image.alpha == .opaque ? .straight : image.alpha
-        return Image(width: size.width, height: size.height, alpha: alpha) { target in
+        let alpha: PixelImage.Alpha = image.alpha == .opaque ? .straight : image.alpha
+        return PixelImage(width: size.width, height: size.height, alpha: alpha) { target in
             guard let base = target.baseAddress else { return }
             base.initializeMemory(as: UInt8.self, repeating: 0, count: target.count)
             guard left < right, top < bottom else { return }
@@ -242,8 +242,8 @@ struct RenderSteps: ImageProcessing {
     }
 
     private func marked(
-        _ image: Image, watermark: Image, wanted: ProcessingOptions.Watermark, sizes: RenderGeometry
-    ) throws(ImageError) -> Image {
+        _ image: PixelImage, watermark: PixelImage, wanted: ProcessingOptions.Watermark, sizes: RenderGeometry
+    ) throws(ImageError) -> PixelImage {
         var mark = watermark
         if wanted.scale > 0 {
             let box = PixelSize(
@@ -269,7 +269,7 @@ extension ProcessingOptions {
             if !isDefault { parts.append("\(name):\(value)") }
         }
         func text(_ gravity: Gravity) -> String { "\(gravity.anchor.rawValue),\(gravity.x),\(gravity.y)" }
-        func text(_ color: Color) -> String { "\(color.red),\(color.green),\(color.blue),\(color.alpha)" }
+        func text(_ color: PixelColor) -> String { "\(color.red),\(color.green),\(color.blue),\(color.alpha)" }
         if let trim {
             let color = trim.color.map(text) ?? ""
             parts.append("t:\(trim.threshold),\(color),\(trim.equalHorizontal),\(trim.equalVertical)")

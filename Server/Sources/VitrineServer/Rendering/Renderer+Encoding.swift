@@ -6,7 +6,7 @@ import VitrineImaging
 /// Encoding, with a deadline for AVIF and JPEG XL.
 extension Renderer {
     func encoded(
-        _ image: Image, plan: EncodingPlan, job: RenderJob, original: SourceTable.Original, place: Place,
+        _ image: PixelImage, plan: EncodingPlan, job: RenderJob, original: SourceTable.Original, place: Place,
         alternative: ImageFormat?
     ) async throws(RequestError) -> RenderedImage {
         let isSlow = plan.format == .avif || plan.format == .jxl
@@ -41,7 +41,7 @@ extension Renderer {
 
     /// Answers in a format that takes less time, while the better one is completed for the next request.
     func provisional(
-        _ image: Image, quick: EncodingPlan, job: RenderJob, original: SourceTable.Original, place: Place,
+        _ image: PixelImage, quick: EncodingPlan, job: RenderJob, original: SourceTable.Original, place: Place,
         alternative: ImageFormat?, encoding: Task<Result<[UInt8], RequestError>, Never>
     ) async throws(RequestError) -> RenderedImage {
         place.keep(cost: 4 * image.size.pixelCount)
@@ -83,20 +83,20 @@ extension Renderer {
     }
 
     func bytes(
-        of image: Image, _ plan: EncodingPlan, _ original: SourceTable.Original
+        of image: PixelImage, _ plan: EncodingPlan, _ original: SourceTable.Original
     ) async throws(RequestError) -> [UInt8] {
         try await outcome(of: image, plan, original).get()
     }
 
     func outcome(
-        of image: Image, _ plan: EncodingPlan, _ original: SourceTable.Original
+        of image: PixelImage, _ plan: EncodingPlan, _ original: SourceTable.Original
     ) async -> Result<[UInt8], RequestError> {
         let source = plan.stripsMetadata && !plan.keepsCopyright ? nil : original.bytes
         let result = await encoders.run { Result { () throws(ImageError) in try plan.encode(image, metadata: source) } }
         return result.mapError { RequestError(rendering: $0) }
     }
 
-    func finished(_ bytes: [UInt8], image: Image, original: SourceTable.Original) -> RenderedImage {
+    func finished(_ bytes: [UInt8], image: PixelImage, original: SourceTable.Original) -> RenderedImage {
         let format = ImageFormat.detect(Array(bytes.prefix(64)))
         return rendered(
             bytes, mediaType: format?.mediaType ?? "application/octet-stream", format: format, size: image.size,

@@ -121,7 +121,7 @@ extension Renderer {
         return made
     }
 
-    private func value(of task: ImageTask) async throws(RequestError) -> Image {
+    private func value(of task: ImageTask) async throws(RequestError) -> PixelImage {
         do {
             return try await withTaskCancellationHandler {
                 try await task.value

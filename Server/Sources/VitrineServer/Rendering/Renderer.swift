@@ -99,9 +99,9 @@ package final class Renderer: Sendable {
     /// The limits on work under way, and how much there is.
     package let admission: Admission
     /// The results by source, options and format.
-    package let results: Cache<RenderedImage>
+    package let results: ValueCache<RenderedImage>
     /// The bytes of sources under the rules of HTTP.
-    package let originals: Cache<[UInt8]>
+    package let originals: ValueCache<[UInt8]>
     /// Makes the images. Its statistics count decodes.
     package let pipeline: ImagePipeline
     let sources: SourceTable
@@ -183,13 +183,13 @@ package final class Renderer: Sendable {
 
     private static func cache<Value: CacheableValue>(
         _ name: String, memory: ByteCount, disk: ByteCount, _ configuration: Configuration
-    ) -> Cache<Value> {
+    ) -> ValueCache<Value> {
         var cache = CacheConfiguration(root: configuration.cacheRoot)
         cache.memoryCapacity = memory
         cache.diskCapacity = disk
         cache.clock = configuration.clock
         if disk.bytes == 0 { cache.levels = .memory }
-        return Cache(name: name, configuration: cache)
+        return ValueCache(name: name, configuration: cache)
     }
 
     // MARK: Requests
@@ -206,7 +206,7 @@ package final class Renderer: Sendable {
     ///     never.
     /// - Throws: ``RequestError``; 499 `cancelled` if the task was cancelled.
     package func image(
-        for url: ImageURL, format: ImageFormat? = nil, alternative: ImageFormat? = nil, priority: Priority = .normal,
+        for url: ImageURL, format: ImageFormat? = nil, alternative: ImageFormat? = nil, priority: RequestPriority = .normal,
         deadline: ContinuousClock.Instant? = nil
     ) async throws(RequestError) -> Rendering {
         for wanted in [url.options.format, format, alternative] {
@@ -226,7 +226,7 @@ package final class Renderer: Sendable {
     ///
     /// - Throws: As ``image(for:format:alternative:priority:deadline:)``.
     package func infoDocument(
-        for url: ImageURL, priority: Priority = .normal, deadline: ContinuousClock.Instant? = nil
+        for url: ImageURL, priority: RequestPriority = .normal, deadline: ContinuousClock.Instant? = nil
     ) async throws(RequestError) -> Rendering {
         let source = try sources.source(url.source)
         var options = ProcessingOptions()
@@ -242,7 +242,7 @@ package final class Renderer: Sendable {
     ///
     /// - Throws: As ``image(for:format:alternative:priority:deadline:)``.
     package func info(
-        for url: ImageURL, priority: Priority = .normal, deadline: ContinuousClock.Instant? = nil
+        for url: ImageURL, priority: RequestPriority = .normal, deadline: ContinuousClock.Instant? = nil
     ) async throws(RequestError) -> ImageSummary {
         let document = try await infoDocument(for: url, priority: priority, deadline: deadline)
         let data = Data(document.image.bytes.readableBytesView)
@@ -258,7 +258,7 @@ package final class Renderer: Sendable {
     ///
     /// - Throws: As ``image(for:format:alternative:priority:deadline:)``.
     package func headerDocument(
-        for url: ImageURL, priority: Priority = .normal, deadline: ContinuousClock.Instant? = nil
+        for url: ImageURL, priority: RequestPriority = .normal, deadline: ContinuousClock.Instant? = nil
     ) async throws(RequestError) -> Rendering {
         let source = try sources.source(url.source)
         var options = ProcessingOptions()
@@ -336,7 +336,7 @@ package final class Renderer: Sendable {
     }
 
     private func rendering(
-        of job: RenderJob, alternative: ImageFormat?, priority: Priority, deadline: ContinuousClock.Instant?
+        of job: RenderJob, alternative: ImageFormat?, priority: RequestPriority, deadline: ContinuousClock.Instant?
     ) async throws(RequestError) -> Rendering {
         let stored = await storedRendering(of: job, alternative)
         let now = configuration.clock.now

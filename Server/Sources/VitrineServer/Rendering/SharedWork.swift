@@ -53,7 +53,7 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// - Throws: The error of the work; ``RequestError/cancelled`` for this caller. At the deadline
     ///   ``RequestError/deadlineExceeded``, or 503 if queues of this server are the reason.
     func value(
-        for key: Key, priority: Priority = .normal, deadline: ContinuousClock.Instant? = nil,
+        for key: Key, priority: RequestPriority = .normal, deadline: ContinuousClock.Instant? = nil,
         _ body: @escaping @Sendable (SharedPriority) async throws(RequestError) -> Value
     ) async throws(RequestError) -> (value: Value, isShared: Bool) {
         let waiter = state.withLock { state in
@@ -84,7 +84,7 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     /// Starts work that no request waits for, unless there is some for the key.
     func start(
-        for key: Key, priority: Priority,
+        for key: Key, priority: RequestPriority,
         _ body: @escaping @Sendable (SharedPriority) async throws(RequestError) -> Value
     ) {
         state.withLock { state in
@@ -118,7 +118,7 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     /// Adds a caller, and the work if there is none. Returns whether there was.
     private func join(
-        _ key: Key, waiter: Int, priority: Priority, continuation: CheckedContinuation<Outcome, Never>,
+        _ key: Key, waiter: Int, priority: RequestPriority, continuation: CheckedContinuation<Outcome, Never>,
         body: @escaping @Sendable (SharedPriority) async throws(RequestError) -> Value
     ) -> Bool {
         let (error, isShared) = state.withLock { state -> (RequestError?, Bool) in
@@ -138,7 +138,7 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     private func add(
-        _ key: Key, priority: Priority, isKept: Bool, state: inout State,
+        _ key: Key, priority: RequestPriority, isKept: Bool, state: inout State,
         body: @escaping @Sendable (SharedPriority) async throws(RequestError) -> Value
     ) {
         state.nextID += 1
@@ -186,18 +186,18 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
 /// The highest priority of all that wait for a piece of work.
 final class SharedPriority: Sendable {
-    private let current: Mutex<Priority>
+    private let current: Mutex<RequestPriority>
     /// The time that the work waits for places, and for its begin.
     let queue = QueueTime()
 
-    init(_ priority: Priority) {
+    init(_ priority: RequestPriority) {
         current = Mutex(priority)
         queue.begin()
     }
 
-    var value: Priority { current.withLock { $0 } }
+    var value: RequestPriority { current.withLock { $0 } }
 
-    func raise(to priority: Priority) { current.withLock { $0 = max($0, priority) } }
+    func raise(to priority: RequestPriority) { current.withLock { $0 = max($0, priority) } }
 }
 
 /// Opens once, for any number of waiting tasks.

@@ -277,7 +277,7 @@ final class SourceGroups: Sendable {
     }
 
     private func load(
-        _ source: SourceTable.Source, priority: Priority, held: SourceReservation
+        _ source: SourceTable.Source, priority: RequestPriority, held: SourceReservation
     ) async throws(RequestError) -> SourceTable.Original {
         do throws(RequestError) {
             return try await sources.load(source, priority: priority, holding: held)
@@ -348,7 +348,7 @@ final class SourceGroups: Sendable {
 
     /// Starts the renders of all members in one go.
     private func start(
-        _ members: [Member], loaded: Loaded, place: Place, times: Times, priority: Priority
+        _ members: [Member], loaded: Loaded, place: Place, times: Times, priority: RequestPriority
     ) {
         let gate = Gate()
         var deliveries: [(Member, Delivery)] = []
@@ -368,7 +368,7 @@ final class SourceGroups: Sendable {
 
     private func request(
         _ plan: RenderPlan, source: SourceTable.Source, original: SourceTable.Original, gate: Gate,
-        priority: Priority
+        priority: RequestPriority
     ) -> ImageRequest {
         let moment =
             switch plan.moment {
@@ -380,7 +380,7 @@ final class SourceGroups: Sendable {
             await gate.pass()
             return original.bytes
         }
-        var request = ImageRequest(image, size: plan.resizer, processors: plan.processors, priority: priority)
+        var request = ImageRequest(image, resizing: plan.resizer, processors: plan.processors, priority: priority)
         // Results are kept as files, and the bytes by the cache of sources.
         request.cacheLevels = []
         request.executionPriority = .normal

@@ -150,7 +150,7 @@ package struct SourceTable: Sendable {
     let configuration: Configuration
     private let options: FetchOptions
     private let bucketOptions: FetchOptions?
-    private let originals: Cache<[UInt8]>
+    private let originals: ValueCache<[UInt8]>
     private let fence: PurgeFence
     private let clock: WallClock
     let executor: BlockingExecutor
@@ -167,7 +167,7 @@ package struct SourceTable: Sendable {
     ///   - clock: The time of day.
     ///   - executor: Runs the work that may block.
     init(
-        _ configuration: Configuration, originals: Cache<[UInt8]>, fence: PurgeFence, clock: WallClock,
+        _ configuration: Configuration, originals: ValueCache<[UInt8]>, fence: PurgeFence, clock: WallClock,
         executor: BlockingExecutor
     ) {
         self.configuration = configuration
@@ -338,7 +338,7 @@ package struct SourceTable: Sendable {
     /// - Parameter held: Reserves the bytes before they are read.
     /// - Throws: ``RequestError`` as ``RequestError/init(loading:)`` has them, 503 if the bytes are not available.
     func load(
-        _ source: Source, priority: Priority, holding held: SourceReservation
+        _ source: Source, priority: RequestPriority, holding held: SourceReservation
     ) async throws(RequestError) -> Original {
         switch source.place {
         case .web(let url): return try await load(fetcher(url, source, held), source, priority, held)
@@ -399,7 +399,7 @@ package struct SourceTable: Sendable {
     }
 
     private func load(
-        _ fetcher: SourceFetcher, source: Source, priority: Priority, held: SourceReservation
+        _ fetcher: SourceFetcher, source: Source, priority: RequestPriority, held: SourceReservation
     ) async throws(RequestError) -> Original {
         let epoch = fence.epoch(of: source.tags)
         await fence.beginLoad(source.key, epoch: epoch)
@@ -449,8 +449,8 @@ package struct SourceTable: Sendable {
     }
 
     private func original(
-        from fetcher: SourceFetcher, _ priority: Priority, _ held: SourceReservation
-    ) async throws(RequestError) -> Cache<[UInt8]>.OriginalBytes {
+        from fetcher: SourceFetcher, _ priority: RequestPriority, _ held: SourceReservation
+    ) async throws(RequestError) -> ValueCache<[UInt8]>.OriginalBytes {
         let (began, waited) = (ContinuousClock.now, held.waited)
         do {
             return try await originals.originalBytes(from: fetcher, priority: priority)

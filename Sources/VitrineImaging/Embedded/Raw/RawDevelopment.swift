@@ -39,7 +39,7 @@ package enum RawDevelopment {
     /// The pictures of a raw file without a preview; nil if development is off or the input is another file.
     static func images(
         of source: ByteSource, at resizers: [ImageResizer], decoder: ImageDecoder, cancellation: CancellationToken
-    ) throws(ImageError) -> [Image]? {
+    ) throws(ImageError) -> [PixelImage]? {
         guard isOn.withLock({ $0 }), decoder.isolation != .inProcess,
             let format = try Codecs.standard.format(of: ByteReader(source)), formats.contains(format.rawValue),
             workers.isAvailable

@@ -328,7 +328,7 @@ final class CurlOrigin {
     var active = 0
     /// Whether the origin supports several requests over one connection.
     var isMultiplexed = false
-    private var lines: [Deque<CurlTransfer>] = Array(repeating: [], count: Priority.allCases.count)
+    private var lines: [Deque<CurlTransfer>] = Array(repeating: [], count: RequestPriority.allCases.count)
     private(set) var waiting = 0
 
     init(_ name: String) { self.name = name }

@@ -18,7 +18,7 @@ struct CurlRequest: Sendable {
     let maximumBodySize: Int
     /// The limit of received bytes while the coding is unknown. A coding may add a few bytes.
     let maximumSentSize: Int
-    let priority: Priority
+    let priority: RequestPriority
     let connectTimeout: Int
     let totalTimeout: Int
     /// Milliseconds; nil for none.

@@ -10,7 +10,7 @@ import VitrineCore
 /// ```swift
 /// let library = MediaLibrary(directory: "/home/ada/Pictures")
 /// try await library.scan()
-/// for asset in library.assets { show(ImageRequest(.asset(asset), size: .fit(256))) }
+/// for asset in library.assets { show(ImageRequest(.asset(asset), resizing: .fit(256))) }
 /// for await changes in library.changes { update(changes) }
 /// ```
 ///

@@ -9,7 +9,7 @@ import Foundation
 
 /// A photo or video of a ``MediaLibrary`` as a source of images.
 ///
-/// Photos are read by ``ImageFileSource``, with the embedded preview of the camera as placeholder. Videos have
+/// Photos are read by ``ImageFileSource``, with the preview that the camera embedded. Videos have
 /// their poster, see ``VideoFrameSource``. Calls block: make them from a thread that may block.
 package struct MediaLibrarySource: FileBackedSource {
     /// The photo or video.
@@ -46,9 +46,9 @@ package struct MediaLibrarySource: FileBackedSource {
         return try source.identity(lookup)
     }
 
-    package func placeholder(_ request: RenderRequest) throws -> Image? { try source.placeholder(request) }
+    package func preview(_ request: RenderRequest) throws -> PixelImage? { try source.preview(request) }
 
-    package func image(_ request: RenderRequest) throws -> Image { try source.image(request) }
+    package func image(_ request: RenderRequest) throws -> PixelImage { try source.image(request) }
 
-    package func images(_ requests: [RenderRequest]) throws -> [Image] { try source.images(requests) }
+    package func images(_ requests: [RenderRequest]) throws -> [PixelImage] { try source.images(requests) }
 }

@@ -27,7 +27,7 @@ public struct PhotoAssetSource: ImageSource {
     }
 
     /// The image that the library has at once, at any size.
-    public func placeholder(_ request: RenderRequest) throws -> Image? {
+    public func preview(_ request: RenderRequest) throws -> PixelImage? {
         let options = options(network: false)
         options.deliveryMode = .fastFormat
         return try? image(request, options)
@@ -37,7 +37,7 @@ public struct PhotoAssetSource: ImageSource {
     ///
     /// - Throws: ``ImagePipelineError``: ``ImagePipelineError/unreadable(source:reason:)`` where the library gives
     ///   none.
-    public func image(_ request: RenderRequest) throws -> Image {
+    public func image(_ request: RenderRequest) throws -> PixelImage {
         let options = options(network: allowsNetwork)
         options.deliveryMode = .highQualityFormat
         return try image(request, options)
@@ -51,21 +51,21 @@ public struct PhotoAssetSource: ImageSource {
         return options
     }
 
-    private func image(_ request: RenderRequest, _ options: PHImageRequestOptions) throws -> Image {
+    private func image(_ request: RenderRequest, _ options: PHImageRequestOptions) throws -> PixelImage {
         if request.cancellation.isCancelled { throw ImagePipelineError.cancelled(source: asset.localIdentifier) }
         let own = PixelSize(width: asset.pixelWidth, height: asset.pixelHeight)
         // A crop is cut from a picture that covers it.
         var covering = request.resizer
-        if case .crop = request.mode { covering.mode = .aspectFill }
+        if case .crop = request.mode { covering.mode = .fill }
         let wanted = try covering.targetSize(for: own)
         options.resizeMode = wanted == own ? .none : .exact
-        var found: Image?
+        var found: PixelImage?
         var problem: (any Error)?
         let number = PHImageManager.default().requestImage(
             for: asset, targetSize: CGSize(width: wanted.width, height: wanted.height),
-            contentMode: .aspectFill, options: options
+            contentMode: .fill, options: options
         ) { picture, details in
-            found = picture.flatMap { Image($0) }
+            found = picture.flatMap { PixelImage($0) }
             problem = details?[PHImageErrorKey] as? any Error
         }
         // Synchronous requests have ended by now; the number lets a late one be taken back.

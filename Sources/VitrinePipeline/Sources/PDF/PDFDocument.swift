@@ -97,8 +97,8 @@ public final class PDFDocument: Sendable {
     ///   - drawing: Replaces the drawing. Its second argument draws the page as it is, at any size, and may be called
     ///     or not. Give such pages an identity that says so, by ``BuiltInSource/identified(by:)``.
     public func page(
-        _ number: Int, background: Color? = .white,
-        drawing: (@Sendable (RenderRequest, (RenderRequest) throws -> Image) throws -> Image)? = nil
+        _ number: Int, background: PixelColor? = .white,
+        drawing: (@Sendable (RenderRequest, (RenderRequest) throws -> PixelImage) throws -> PixelImage)? = nil
     ) -> BuiltInSource {
         var page = PDFPageSource(self, page: number)
         page.backgroundColor = background

@@ -10,14 +10,14 @@ import VitrineImaging
 package struct PDFPageSource: FileBackedSource {
     /// Draws a page in a way of its own: `page` draws it as it is, at any size, and may be called or not.
     package typealias Drawing =
-        @Sendable (_ request: RenderRequest, _ page: (RenderRequest) throws -> Image) throws -> Image
+        @Sendable (_ request: RenderRequest, _ page: (RenderRequest) throws -> PixelImage) throws -> PixelImage
 
     /// The document.
     package let document: PDFDocument
     /// The page's number, from 1.
     package let page: Int
     /// The color under the page; nil for transparent. Default: white.
-    package var backgroundColor: Color? = .white
+    package var backgroundColor: PixelColor? = .white
     /// Identifies the page instead of its document and number.
     package var identifier: CacheKey?
     /// Replaces the drawing; give such pages an ``identifier`` that says so. Default nil.
@@ -41,13 +41,13 @@ package struct PDFPageSource: FileBackedSource {
     }
 
     /// An empty page of this page's shape, at most 140 pixels wide and high.
-    package func placeholder(_ request: RenderRequest) throws -> Image? {
+    package func preview(_ request: RenderRequest) throws -> PixelImage? {
         let info = try document.info(
             pages: page...page, limits: request.limits, cancellation: request.cancellation)
         guard let size = info.size(ofPage: page), size.width > 0, size.height > 0 else { return nil }
         let longest = max(size.width, size.height)
         let side = Double(min(140, max(1, request.size.longestSide)))
-        return Image(
+        return PixelImage(
             size: PixelSize(
                 width: max(1, Int((size.width / longest * side).rounded())),
                 height: max(1, Int((size.height / longest * side).rounded()))),
@@ -59,12 +59,12 @@ package struct PDFPageSource: FileBackedSource {
     /// - Throws: ``ImagePipelineError``: ``ImagePipelineError/noSuchPage(source:page:count:)``,
     ///   ``ImagePipelineError/encrypted(source:)``, ``ImagePipelineError/wrongPassword(source:)`` and others; errors of
     ///   ``drawing``.
-    package func image(_ request: RenderRequest) throws -> Image {
+    package func image(_ request: RenderRequest) throws -> PixelImage {
         guard let drawing else { return try draw(request) }
         return try drawing(request) { try draw($0) }
     }
 
-    private func draw(_ request: RenderRequest) throws(ImagePipelineError) -> Image {
+    private func draw(_ request: RenderRequest) throws(ImagePipelineError) -> PixelImage {
         var parameters = PDFParameters()
         parameters.page = page
         parameters.target = DocumentTarget(request.size, request.mode, allowsUpscaling: request.allowsUpscaling)

@@ -37,7 +37,7 @@ package struct DrawnFileSource: FileBackedSource {
     ///
     /// - Throws: ``ImagePipelineError``: ``ImagePipelineError/damaged(source:reason:)`` for a font without glyphs that
     ///   can be drawn, ``ImagePipelineError/helperMissing(_:source:)`` without the helper.
-    package func image(_ request: RenderRequest) throws -> Image {
+    package func image(_ request: RenderRequest) throws -> PixelImage {
         var parameters = TextParameters()
         parameters.kind = kind
         parameters.fileExtension = input.fileExtension

@@ -21,7 +21,7 @@ public struct Storyboard: Sendable {
     }
 
     /// All frames, row by row.
-    public let sheet: Image
+    public let sheet: PixelImage
     /// The frames in the order of time. They cover the video, except for parts that cannot be decoded.
     public let cells: [Cell]
 
@@ -74,7 +74,7 @@ public struct Storyboard: Sendable {
         let size = PixelSize(width: cellWidth, height: max(1, Int(min(height, 65_536).rounded())))
         let frames = try Self.frames(
             source, duration: duration, step: step,
-            RenderRequest(size: size, mode: .fill, limits: limits, cancellation: cancellation))
+            RenderRequest(size: size, mode: .stretch, limits: limits, cancellation: cancellation))
 
         let across = min(columns, frames.count), down = (frames.count - 1) / across + 1
         let whole = PixelSize(width: across * size.width, height: down * size.height)
@@ -82,7 +82,7 @@ public struct Storyboard: Sendable {
             throw .limitExceeded(
                 source: name, limit: .outputSide, actual: whole.longestSide, allowed: limits.maximumOutputSide)
         }
-        var sheet = Image(size: whole, color: .black)
+        var sheet = PixelImage(size: whole, color: .black)
         cells = frames.enumerated().map { index, frame in
             let place = PixelRect(
                 x: index % across * size.width, y: index / across * size.height, width: size.width,
@@ -95,7 +95,7 @@ public struct Storyboard: Sendable {
 
     private struct Frame {
         var seconds: Range<Double>
-        var image: Image
+        var image: PixelImage
     }
 
     /// The key frames nearest to the middle of each interval, without repetitions.
@@ -164,7 +164,7 @@ public struct Storyboard: Sendable {
 
 extension VideoFrameSource {
     /// Returns the key frame nearest to a second.
-    fileprivate func keyFrame(at second: Double, _ request: RenderRequest) throws(ImagePipelineError) -> Image {
+    fileprivate func keyFrame(at second: Double, _ request: RenderRequest) throws(ImagePipelineError) -> PixelImage {
         var source = self
         source.moment = .second(second)
         source.precision = .nearestKeyFrame
@@ -181,9 +181,9 @@ extension VideoFrameSource {
     }
 }
 
-extension Image {
+extension PixelImage {
     /// Whether two pictures have the same size and pixels.
-    fileprivate func shows(_ other: Image) -> Bool {
+    fileprivate func shows(_ other: PixelImage) -> Bool {
         guard size == other.size, alpha == other.alpha else { return false }
         return withUnsafeBytes { one in
             other.withUnsafeBytes { two in

@@ -126,7 +126,7 @@ package struct VideoFrameSource: FileBackedSource {
     ///   a file that ends early, ``ImagePipelineError/unsupported(source:reason:)`` for other content or a codec that
     ///   is not read, ``ImagePipelineError/underlying(source:error:)`` with `ImageError.invalidRequest` for a second
     ///   that is negative or no number.
-    package func image(_ request: RenderRequest) throws -> Image {
+    package func image(_ request: RenderRequest) throws -> PixelImage {
         if prefersCoverArt, let picture = try attachedPicture(request) { return picture }
         do {
             return try frame(request)
@@ -145,7 +145,7 @@ package struct VideoFrameSource: FileBackedSource {
     }
 
     /// The picture attached to the file; nil for none that can be read.
-    private func attachedPicture(_ request: RenderRequest) throws -> Image? {
+    private func attachedPicture(_ request: RenderRequest) throws -> PixelImage? {
         let found: RecordingCover?
         do throws(ImageError) {
             found = try ImageDecoder(limits: request.limits).cover(
@@ -180,9 +180,9 @@ package struct VideoFrameSource: FileBackedSource {
         return best.map { FilePath.join(directory, $0.name) }
     }
 
-    private func frame(_ request: RenderRequest) throws -> Image { try drawn(parameters(request), request) }
+    private func frame(_ request: RenderRequest) throws -> PixelImage { try drawn(parameters(request), request) }
 
-    private func drawn(_ parameters: VideoParameters, _ request: RenderRequest) throws -> Image {
+    private func drawn(_ parameters: VideoParameters, _ request: RenderRequest) throws -> PixelImage {
         let parameters = parameters.encoded()
         let drawn = try ask { source throws(ImageError) in
             try workers.render(

@@ -38,14 +38,14 @@ final class FiringSource: ImageSource {
     func identity() -> CacheKey { key }
     var knownIdentity: CacheKey? { knowsItself ? key : nil }
 
-    func placeholder(_ request: RenderRequest) -> Image? {
+    func preview(_ request: RenderRequest) -> PixelImage? {
         placeholders.add(1)
-        return Image(size: PixelSize(2), color: .white)
+        return PixelImage(size: PixelSize(2), color: .white)
     }
 
-    func image(_ request: RenderRequest) throws -> Image { try images([request])[0] }
+    func image(_ request: RenderRequest) throws -> PixelImage { try images([request])[0] }
 
-    func images(_ requests: [RenderRequest]) throws -> [Image] {
+    func images(_ requests: [RenderRequest]) throws -> [PixelImage] {
         self.requests.add(requests)
         begun.advance()
         defer { ended.advance() }
@@ -54,7 +54,7 @@ final class FiringSource: ImageSource {
         semaphore.wait()
         if let registration { token.remove(registration) }
         if obeys, token.isCancelled { throw ImagePipelineError.cancelled(source: "test") }
-        return try requests.map { try Image(size: $0.resizer.outputSize(for: picture), color: .black) }
+        return try requests.map { try PixelImage(size: $0.resizer.outputSize(for: picture), color: .black) }
     }
 }
 
@@ -94,19 +94,19 @@ final class Progression: Sendable {
 struct ClosureSource: ImageSource {
     var key: CacheKey = "closure"
     var requiresMainActor = false
-    var makePlaceholder: @Sendable (RenderRequest) throws -> Image? = { _ in nil }
-    var make: @Sendable (RenderRequest) throws -> Image
+    var makePlaceholder: @Sendable (RenderRequest) throws -> PixelImage? = { _ in nil }
+    var make: @Sendable (RenderRequest) throws -> PixelImage
 
     func identity() -> CacheKey { key }
     var knownIdentity: CacheKey? { key }
-    func placeholder(_ request: RenderRequest) throws -> Image? { try makePlaceholder(request) }
-    func image(_ request: RenderRequest) throws -> Image { try make(request) }
+    func preview(_ request: RenderRequest) throws -> PixelImage? { try makePlaceholder(request) }
+    func image(_ request: RenderRequest) throws -> PixelImage { try make(request) }
 
     /// One of a colour, 1,000 pixels wide and 500 high, that counts its calls.
-    static func picture(_ key: CacheKey, color: Color = .black, calls: Counter = Counter()) -> ClosureSource {
+    static func picture(_ key: CacheKey, color: PixelColor = .black, calls: Counter = Counter()) -> ClosureSource {
         ClosureSource(key: key) { request in
             calls.add(1)
-            return try Image(size: request.resizer.outputSize(for: PixelSize(width: 1_000, height: 500)), color: color)
+            return try PixelImage(size: request.resizer.outputSize(for: PixelSize(width: 1_000, height: 500)), color: color)
         }
     }
 }
@@ -142,10 +142,10 @@ extension ImagePipeline {
 extension ImageTask {
     /// A request that counts what it is told, on whatever thread.
     static func counted(
-        _ source: any ImageSource, _ size: Int = 100, priority: Priority = .normal,
+        _ source: any ImageSource, _ size: Int = 100, priority: RequestPriority = .normal,
         levels: CacheLevels = .all, placeholders: Counter = Counter(), thumbnails: Counter = Counter()
     ) -> ImageTask {
-        var request = ImageRequest(source, size: .fit(size), priority: priority)
+        var request = ImageRequest(source, resizing: .fit(size), priority: priority)
         request.cacheLevels = levels
         return ImageTask(request).onPreview(on: .immediate) { _ in placeholders.add(1) }
             .onImage(on: .immediate) { _ in thumbnails.add(1) }
@@ -174,7 +174,7 @@ struct BoundedSource: IdentifiableSource {
 
     func identity() -> CacheKey { base.identity() }
 
-    func image(_ request: RenderRequest) throws -> Image { try base.image(request) }
+    func image(_ request: RenderRequest) throws -> PixelImage { try base.image(request) }
 
-    func images(_ requests: [RenderRequest]) throws -> [Image] { try base.images(requests) }
+    func images(_ requests: [RenderRequest]) throws -> [PixelImage] { try base.images(requests) }
 }

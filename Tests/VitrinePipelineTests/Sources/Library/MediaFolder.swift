@@ -35,7 +35,7 @@ struct MediaFolder {
         exif.dateTimeOriginal = date
         exif.offsetTimeOriginal = offset
         exif.orientation = orientation
-        return try Image(size: PixelSize(width: 8, height: 6), color: .black).encoded(
+        return try PixelImage(size: PixelSize(width: 8, height: 6), color: .black).encoded(
             as: .jpeg(), metadata: ImageMetadata(exif: exif.bytes))
     }
 

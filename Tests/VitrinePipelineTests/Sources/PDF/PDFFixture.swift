@@ -41,9 +41,9 @@ func thrown(_ body: () throws -> Void) -> String {
     }
 }
 
-extension Image {
+extension PixelImage {
     /// The colours near the four corners: above left, above right, below left, below right.
-    var corners: [Color] {
+    var corners: [PixelColor] {
         let (x, y) = (width / 20 + 1, height / 20 + 1)
         return [
             self[x, y], self[width - 1 - x, y], self[x, height - 1 - y], self[width - 1 - x, height - 1 - y],
@@ -51,8 +51,8 @@ extension Image {
     }
 
     /// The colours of the pixels along the four edges.
-    var edgeColors: Set<Color> {
-        var colors: Set<Color> = []
+    var edgeColors: Set<PixelColor> {
+        var colors: Set<PixelColor> = []
         for x in 0..<width { colors.formUnion([self[x, 0], self[x, height - 1]]) }
         for y in 0..<height { colors.formUnion([self[0, y], self[width - 1, y]]) }
         return colors

@@ -4,10 +4,10 @@ import VitrinePipeline
 
 /// Which part of a page is drawn, and which way round.
 @Suite struct PDFPageGeometryTests {
-    private static let red = Color(red: 255, green: 0, blue: 0)
-    private static let green = Color(red: 0, green: 255, blue: 0)
-    private static let blue = Color(red: 0, green: 0, blue: 255)
-    private static let yellow = Color(red: 255, green: 255, blue: 0)
+    private static let red = PixelColor(red: 255, green: 0, blue: 0)
+    private static let green = PixelColor(red: 0, green: 255, blue: 0)
+    private static let blue = PixelColor(red: 0, green: 0, blue: 255)
+    private static let yellow = PixelColor(red: 255, green: 255, blue: 0)
 
     @Test(arguments: [
         (0, PixelSize(width: 200, height: 100), [red, green, blue, yellow]),
@@ -16,7 +16,7 @@ import VitrinePipeline
         (270, PixelSize(width: 100, height: 200), [green, yellow, red, blue]),
         (-90, PixelSize(width: 100, height: 200), [green, yellow, red, blue]),
     ])
-    func turnsPagesAsTheySay(rotation: Int, size: PixelSize, corners: [Color]) throws {
+    func turnsPagesAsTheySay(rotation: Int, size: PixelSize, corners: [PixelColor]) throws {
         let input = PDFFixture.input(
             .init(rotation: rotation, content: TinyPDF.quadrants(x: 0, y: 0, width: 200, height: 100)))
         let image = try input.page(1).image(RenderRequest(size: PixelSize(200)))
@@ -105,10 +105,10 @@ import VitrinePipeline
     }
 
     @Test(arguments: [
-        (ImageResizer.Mode.aspectFit, true, PixelSize(width: 300, height: 150)),
-        (.aspectFit, false, PixelSize(width: 200, height: 100)),
-        (.aspectFill, true, PixelSize(width: 600, height: 300)),
-        (.fill, true, PixelSize(300)),
+        (ImageResizer.Mode.fit, true, PixelSize(width: 300, height: 150)),
+        (.fit, false, PixelSize(width: 200, height: 100)),
+        (.fill, true, PixelSize(width: 600, height: 300)),
+        (.stretch, true, PixelSize(300)),
         (.crop(.center), true, PixelSize(300)),
         (.limit, true, PixelSize(width: 200, height: 100)),
         (.none, true, PixelSize(width: 200, height: 100)),
@@ -132,7 +132,7 @@ import VitrinePipeline
         let transparent = try page.image(request)
         #expect(transparent.corners == [Self.red, .clear, Self.red, .clear])
         #expect(transparent.alpha == .premultiplied)
-        page.backgroundColor = Color(red: 0, green: 0, blue: 255, alpha: 128)
+        page.backgroundColor = PixelColor(red: 0, green: 0, blue: 255, alpha: 128)
         #expect(try page.image(request).corners[1].alpha == 128)
     }
 
@@ -143,13 +143,13 @@ import VitrinePipeline
         document.resources = "/ExtGState<</B<</BM/\(mode)>> >>"
         document.pages = [.init(content: "/B gs 1 0 0 rg 0 0 100 100 re f 0 1 0 rg 0 50 100 50 re f")]
         let request = RenderRequest(size: PixelSize(40))
-        for paper in [Color.white, Self.blue, .clear] {
+        for paper in [PixelColor.white, Self.blue, .clear] {
             var page = PDFPageSource(PDFFixture.input(document), page: 1)
             page.backgroundColor = paper
             let corners = try page.image(request).corners
             #expect(corners[2] == Self.red && corners[1] == paper && corners[3] == paper)
             // Where red is full already, burning keeps it (ISO 32000-2, table 134).
-            let blended: [String: Color] = ["Multiply": .black, "ColorBurn": Self.red]
+            let blended: [String: PixelColor] = ["Multiply": .black, "ColorBurn": Self.red]
             #expect(corners[0] == blended[mode] ?? Self.yellow)
         }
     }
@@ -188,7 +188,7 @@ import VitrinePipeline
     @Test func givesAnEmptyPageOfItsShapeAsPlaceholder() throws {
         var page = PDFPageSource(PDFFixture.input(.init(rotation: 90)), page: 1)
         page.backgroundColor = Self.green
-        let placeholder = try #require(try page.placeholder(RenderRequest(size: PixelSize(1_000))))
+        let placeholder = try #require(try page.preview(RenderRequest(size: PixelSize(1_000))))
         #expect(placeholder.size == PixelSize(width: 70, height: 140))
         #expect(placeholder.edgeColors == [Self.green])
     }

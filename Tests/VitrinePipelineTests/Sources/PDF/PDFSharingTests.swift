@@ -105,7 +105,7 @@ import VitrinePipeline
             image.withUnsafeMutableBytes { $0[1] = 0 }
             return image
         }
-        #expect(try page.image(Self.small)[0, 0] == Color(red: 255, green: 0, blue: 255))
+        #expect(try page.image(Self.small)[0, 0] == PixelColor(red: 255, green: 0, blue: 255))
     }
 
     @Test func knowsPagesByDocumentNumberAndBackground() throws {

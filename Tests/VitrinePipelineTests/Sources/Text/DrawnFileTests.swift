@@ -15,12 +15,12 @@ import VitrinePipeline
 
     private static func draw(
         _ bytes: [UInt8], _ name: String, as kind: TextParameters.Kind, side: Int = 256
-    ) throws -> Image {
+    ) throws -> PixelImage {
         try DrawnFileSource(.bytes(bytes, name: name), as: kind, workers: workers)
             .image(RenderRequest(size: PixelSize(side)))
     }
 
-    private static func page(_ text: String, _ name: String = "notes.txt", side: Int = 842) throws -> Image {
+    private static func page(_ text: String, _ name: String = "notes.txt", side: Int = 842) throws -> PixelImage {
         try draw(Array(text.utf8), name, as: .text, side: side)
     }
 
@@ -204,7 +204,7 @@ private struct Ink: Equatable {
     var height: Int { max(0, maxY - minY + 1) }
 }
 
-extension Image {
+extension PixelImage {
     fileprivate var ink: Ink {
         var ink = Ink()
         for y in 0..<height {

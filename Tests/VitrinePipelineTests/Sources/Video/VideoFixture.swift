@@ -35,13 +35,13 @@ enum VideoFixture {
     static func frame(
         _ name: String, at second: Double, _ precision: VideoFrameSource.Precision = .exact,
         workers: WorkerPool = workers()
-    ) throws -> Image {
+    ) throws -> PixelImage {
         var source = try source(name, at: .second(second), workers: workers)
         source.precision = precision
         return try source.image(whole)
     }
 
-    static func poster(_ name: String, workers: WorkerPool = workers()) throws -> Image {
+    static func poster(_ name: String, workers: WorkerPool = workers()) throws -> PixelImage {
         try source(name, at: .poster, workers: workers).image(whole)
     }
 
@@ -51,7 +51,7 @@ enum VideoFixture {
     static let seconds = ["red", "green", "blue", "yellow", "cyan", "magenta"]
 }
 
-extension Image {
+extension PixelImage {
     /// The colour at a place between 0 and 1, by name: each channel is on or off.
     func colorName(_ x: Double = 0.5, _ y: Double = 0.5) -> String {
         let color = self[Int(Double(width) * x), Int(Double(height) * y)]

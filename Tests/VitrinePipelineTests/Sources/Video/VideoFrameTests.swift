@@ -86,9 +86,9 @@ import VitrinePipeline
         func size(_ request: RenderRequest) throws -> PixelSize { try film.image(request).size }
         let box = PixelSize(width: 40, height: 40)
         #expect(try size(RenderRequest(size: box)) == PixelSize(width: 40, height: 23))
-        #expect(try size(RenderRequest(size: box, mode: .aspectFill)) == PixelSize(width: 72, height: 40))
+        #expect(try size(RenderRequest(size: box, mode: .fill)) == PixelSize(width: 72, height: 40))
         #expect(try size(RenderRequest(size: box, mode: .crop(.center))) == box)
-        #expect(try size(RenderRequest(size: box, mode: .fill)) == box)
+        #expect(try size(RenderRequest(size: box, mode: .stretch)) == box)
         #expect(try size(RenderRequest(size: PixelSize(320))) == PixelSize(width: 320, height: 180))
         #expect(
             try size(RenderRequest(size: PixelSize(320), allowsUpscaling: false)) == PixelSize(width: 160, height: 90))

@@ -35,12 +35,12 @@ struct WaveformTests {
         return source
     }
 
-    private func picture(_ file: [UInt8], _ size: PixelSize = PixelSize(width: 64, height: 32)) throws -> Image {
+    private func picture(_ file: [UInt8], _ size: PixelSize = PixelSize(width: 64, height: 32)) throws -> PixelImage {
         try source(.bytes(file, name: "song")).image(RenderRequest(size: size))
     }
 
     /// How many pixels of a column are not white.
-    private func height(_ image: Image, column: Int) -> Int {
+    private func height(_ image: PixelImage, column: Int) -> Int {
         image.withUnsafeBytes { bytes in
             (0..<image.height).count { y in
                 let at = y * image.bytesPerRow + 4 * column

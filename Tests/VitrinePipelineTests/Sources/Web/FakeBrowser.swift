@@ -25,7 +25,7 @@ struct FakeBrowser {
     }
 
     /// One that answers every command in turn and draws `image`.
-    static func drawing(_ image: Image, before: String = "") throws -> FakeBrowser {
+    static func drawing(_ image: PixelImage, before: String = "") throws -> FakeBrowser {
         let png = Data(try image.encoded(as: .png)).base64EncodedString()
         let replies = preparation + [
             #"{"method":"Target.somethingElse","params":{"name":"x"}}"#,

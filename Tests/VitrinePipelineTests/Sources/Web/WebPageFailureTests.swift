@@ -112,7 +112,7 @@ import VitrineWebPages
 
     @Test func browsersShareTheMemoryOfHelpers() async throws {
         let memory = HelperMemory(total: HelperMemory.minimumTotal)
-        let browser = try FakeBrowser.drawing(Image(size: PixelSize(4), color: .black))
+        let browser = try FakeBrowser.drawing(PixelImage(size: PixelSize(4), color: .black))
         var page = browser.page()
         page.memory = memory
         var other = memory.reserve(1 << 30) { false }
@@ -144,7 +144,7 @@ import VitrineWebPages
         var request = Self.request
         request.limits.maximumInputBytes = 1 << 20
         #expect(thrown { _ = try browser.page().image(request) } == "limitExceeded")
-        let large = try FakeBrowser.drawing(Image(size: PixelSize(400), color: .black))
+        let large = try FakeBrowser.drawing(PixelImage(size: PixelSize(400), color: .black))
         request.limits.maximumPixels = 100_000
         #expect(thrown { _ = try large.page().image(request) } == "limitExceeded")
         #expect(thrown {

@@ -21,11 +21,11 @@ import VitrineWebPages
         #expect(source.showsFullPage && !source.usesSandbox && !source.policy.allowsPrivateAddresses)
     }
 
-    private static let blue = Color(red: 0, green: 0, blue: 255)
+    private static let blue = PixelColor(red: 0, green: 0, blue: 255)
 
     @Test func givesExactlyTheSizeAskedFor() throws {
-        let browser = try FakeBrowser.drawing(Image(size: PixelSize(width: 300, height: 201), color: Self.blue))
-        for mode: ImageResizer.Mode in [.aspectFit, .aspectFill, .fill, .crop(.center)] {
+        let browser = try FakeBrowser.drawing(PixelImage(size: PixelSize(width: 300, height: 201), color: Self.blue))
+        for mode: ImageResizer.Mode in [.fit, .fill, .stretch, .crop(.center)] {
             let image = try browser.page().image(
                 RenderRequest(size: PixelSize(width: 150, height: 100), mode: mode))
             #expect(image.size == PixelSize(width: 150, height: 100), "\(mode)")
@@ -50,7 +50,7 @@ import VitrineWebPages
 
     @Test func tellsTheAddressToTheBrowserOnly() throws {
         let before = "printf '%s\\n' \"$@\" > arguments\nenv > environment\n" + FakeBrowser.noteProfile
-        let browser = try FakeBrowser.drawing(Image(size: PixelSize(300), color: Self.blue), before: before)
+        let browser = try FakeBrowser.drawing(PixelImage(size: PixelSize(300), color: Self.blue), before: before)
         let url = "https://example.org/?a='\"$(touch x)`;--no-sandbox"
         _ = try browser.page(url).image(RenderRequest(size: PixelSize(300)))
         let arguments = try #require(browser.directory.read("arguments"))
@@ -70,7 +70,7 @@ import VitrineWebPages
 
     @Test func drawsSizesThatAreLaidOutAlikeOnce() throws {
         let before = "echo x >> count"
-        let browser = try FakeBrowser.drawing(Image(size: PixelSize(600), color: Self.blue), before: before)
+        let browser = try FakeBrowser.drawing(PixelImage(size: PixelSize(600), color: Self.blue), before: before)
         var page = browser.page()
         page.viewportWidth = 600
         let requests = [64, 256, 128].map { RenderRequest(size: PixelSize($0)) }

@@ -4,7 +4,7 @@ package import VitrineImaging
 /// Generated landscapes for screenshots and checks, a different one for each number.
 package enum PaintedPicture {
     /// Returns a landscape of hills and sky. It is noisy, so decoding costs as much as for a photo.
-    package static func landscape(_ number: Int, width: Int, height: Int) -> Image {
+    package static func landscape(_ number: Int, width: Int, height: Int) -> PixelImage {
         var random = Random(seed: UInt64(number) &* 0x9E37_79B9_7F4A_7C15 &+ 1)
         let palette = Palette(&random)
         let sun = (x: random.unit * 0.7 + 0.15, y: random.unit * 0.3 + 0.12, radius: random.unit * 0.05 + 0.03)
@@ -12,7 +12,7 @@ package enum PaintedPicture {
             Ridge(base: 0.45 + 0.14 * Double(index), height: 0.16 - 0.02 * Double(index), &random)
         }
         let lines = ridges.map { ridge in (0..<width).map { ridge.level(at: Double($0) / Double(width)) } }
-        return Image(width: width, height: height, alpha: .opaque) { pixels in
+        return PixelImage(width: width, height: height, alpha: .opaque) { pixels in
             for y in 0..<height {
                 let v = Double(y) / Double(height)
                 for x in 0..<width {

@@ -55,14 +55,14 @@ final class Document {
 
     /// Draws all pages at a size and caches them on disk.
     func precache(_ box: TargetGeometry) {
-        precaching = service.prefetch((1...max(1, pageCount)).map { ImageRequest(page($0), size: box.resizer) })
+        precaching = service.prefetch((1...max(1, pageCount)).map { ImageRequest(page($0), resizing: box.resizer) })
     }
 
     /// Draws the neighbours of the current page in advance.
     func prepare(_ numbers: [Int], _ box: TargetGeometry) {
         for request in ahead { request.cancel() }
         ahead = numbers.filter { (1...max(1, pageCount)).contains($0) }.map { number in
-            service.start(ImageRequest(page(number), size: box.resizer, priority: .low))
+            service.start(ImageRequest(page(number), resizing: box.resizer, priority: .low))
         }
     }
 

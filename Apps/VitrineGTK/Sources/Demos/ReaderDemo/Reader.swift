@@ -61,7 +61,7 @@ final class Reader {
         }
         // The small page at once, the sharp one in its place.
         page.binding.options.placeholder = stripBox.flatMap { box in
-            document.service.cachedImage(for: ImageRequest(document.page(number), size: box.resizer))
+            document.service.cachedImage(for: ImageRequest(document.page(number), resizing: box.resizer))
         }
         page.load(document.request(number), in: document.service) { [weak self] _ in self?.didShow(number) }
     }
@@ -74,7 +74,7 @@ final class Reader {
     private var stripBox: TargetGeometry? {
         TargetGeometry(
             width: Double(Self.stripPage.width), height: Double(Self.stripPage.height),
-            scale: Double(page.scaleFactor), mode: .aspectFit, allowsUpscaling: false)
+            scale: Double(page.scaleFactor), mode: .fit, allowsUpscaling: false)
     }
 
     private func didOpen() {

@@ -14,9 +14,9 @@ public enum ContentFit: Sendable, Hashable, CaseIterable {
     /// The mode that decodes only the pixels that are shown.
     var mode: ImageResizer.Mode {
         switch self {
-        case .contain: .aspectFit
+        case .contain: .fit
         case .cover: .crop(.center)
-        case .fill: .fill
+        case .fill: .stretch
         case .scaleDown: .limit
         }
     }

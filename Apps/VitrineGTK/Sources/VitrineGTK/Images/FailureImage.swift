@@ -1,8 +1,8 @@
 public import VitrineImaging
 
-extension Image {
+extension PixelImage {
     /// The placeholder for an image that failed to load: a grey frame with a diagonal stroke, 48 pixels wide.
-    public static let failure = Image(width: 48, height: 48, alpha: .straight) { pixels in
+    public static let failure = PixelImage(width: 48, height: 48, alpha: .straight) { pixels in
         for y in 0..<48 {
             for x in 0..<48 {
                 let pixel = (y * 48 + x) * 4

@@ -1,7 +1,7 @@
 import CGTK
 public import VitrineImaging
 
-/// An image in the form that GDK draws. It shares the memory of an `Image` by default.
+/// An image in the form that GDK draws. It shares the memory of a `PixelImage` by default.
 ///
 /// Create textures on any thread. Shared memory is deallocated when GDK and all images that share it have released it.
 ///
@@ -29,7 +29,7 @@ public final class Texture: @unchecked Sendable {
     /// - Parameters:
     ///   - image: The image.
     ///   - memory: The owner of the memory. Default: the image.
-    public init(_ image: Image, memory: Memory = .shared) {
+    public init(_ image: PixelImage, memory: Memory = .shared) {
         size = image.size
         pixels = image.sharedPixels
         let isPacked = memory == .packed && image.alpha == .opaque
@@ -51,7 +51,7 @@ public final class Texture: @unchecked Sendable {
             { Unmanaged<PixelStorage>.fromOpaque($0!).release() }, Unmanaged.passRetained(pixels).toOpaque())
     }
 
-    private static func pack(_ image: Image) -> OpaquePointer? {
+    private static func pack(_ image: PixelImage) -> OpaquePointer? {
         let count = image.width * image.height * 3
         guard let memory = g_malloc(gsize(count)) else { return nil }
         let target = memory.assumingMemoryBound(to: UInt8.self)

@@ -35,7 +35,7 @@ public final class ImageButton: Widget, MultiImageTarget {
     public private(set) lazy var slots = ImageBindings(self)
     private let image = ImagePaintable(), background = ImagePaintable()
     private let place: (width: Int, height: Int)
-    private var pictures: [Slot: Image] = [:]
+    private var pictures: [Slot: PixelImage] = [:]
 
     /// Creates a button.
     ///
@@ -71,12 +71,12 @@ public final class ImageButton: Widget, MultiImageTarget {
     }
 
     /// The current image, if there is one.
-    public var shownImage: Image? { pictures[.image(state)] ?? pictures[.image(.normal)] }
+    public var shownImage: PixelImage? { pictures[.image(state)] ?? pictures[.image(.normal)] }
     /// The current background image, if there is one.
-    public var shownBackground: Image? { pictures[.background(state)] ?? pictures[.background(.normal)] }
+    public var shownBackground: PixelImage? { pictures[.background(state)] ?? pictures[.background(.normal)] }
 
     /// Shows an image in a slot, for ``slots``.
-    public func show(_ image: Image?, in slot: Slot, transition: ImageTransition) {
+    public func show(_ image: PixelImage?, in slot: Slot, transition: ImageTransition) {
         pictures[slot] = image
         update(transition)
     }

@@ -14,7 +14,7 @@ extension ImageWidget {
     ///   - onFailure: Called after each attempt that fails, when the tooltip is set.
     public func load(
         _ request: ImageRequest?, in pipeline: ImagePipeline = .shared, when moment: Moment = .drawn,
-        onSuccess: (@MainActor (Image) -> Void)? = nil, onFailure: (@MainActor (any Error) -> Void)? = nil
+        onSuccess: (@MainActor (PixelImage) -> Void)? = nil, onFailure: (@MainActor (any Error) -> Void)? = nil
     ) {
         forget()
         binding.isVisible = true
@@ -102,7 +102,7 @@ extension ImageWidget {
         }
     }
 
-    private func didSucceed(_ image: Image) {
+    private func didSucceed(_ image: PixelImage) {
         ScrollWatch.forget(self)
         explain(nil)
         let onSuccess = wish?.onSuccess

@@ -50,7 +50,7 @@ open class ImageWidget: Widget, ImageTarget {
     struct Wish {
         var request: ImageRequest
         var pipeline: ImagePipeline
-        var onSuccess: (@MainActor (Image) -> Void)?
+        var onSuccess: (@MainActor (PixelImage) -> Void)?
         var onFailure: (@MainActor (any Error) -> Void)?
         var attempts = 0
     }
@@ -92,7 +92,7 @@ open class ImageWidget: Widget, ImageTarget {
     // MARK: Target of the binding
 
     /// Shows an image, for ``binding``.
-    public func show(_ image: Image?, transition: ImageTransition) {
+    public func show(_ image: PixelImage?, transition: ImageTransition) {
         paintable.scale = Double(scaleFactor)
         let isFailure = image.map { $0.sharedPixels === binding.options.failureImage?.sharedPixels } ?? false
         var fade = Duration.zero

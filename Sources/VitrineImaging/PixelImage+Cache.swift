@@ -1,6 +1,6 @@
 import VitrineCore
 
-extension Image: CacheableValue {
+extension PixelImage: CacheableValue {
     /// The JPEG quality of cached opaque pictures: 0.95, at which one more encoding is invisible.
     package static let cacheQuality = 0.95
 
@@ -18,7 +18,7 @@ extension Image: CacheableValue {
     /// Builds without a JPEG encoder always use PNG.
     ///
     /// - Throws: ``ImageError/encodingFailed(format:reason:)``.
-    public func cacheBytes() throws -> [UInt8] { try encoded(as: Image.cacheFormat(quality: Image.cacheQuality)) }
+    public func cacheBytes() throws -> [UInt8] { try encoded(as: PixelImage.cacheFormat(quality: PixelImage.cacheQuality)) }
 
     /// Returns the format of cached pictures; see ``cacheBytes()``.
     ///
@@ -31,13 +31,13 @@ extension Image: CacheableValue {
     public var cacheCost: Int { byteCount }
 
     /// A weak reference to the pixels, which live as long as any unchanged copy of the picture.
-    public static var weakReference: (@Sendable (Image) -> (@Sendable () -> Image?)?)? {
+    public static var weakReference: (@Sendable (PixelImage) -> (@Sendable () -> PixelImage?)?)? {
         { image in
             image.storage.remember()
             let (width, height, bytesPerRow, alpha) = (image.width, image.height, image.bytesPerRow, image.alpha)
             return { [weak storage = image.storage] in
                 storage.map {
-                    Image(width: width, height: height, bytesPerRow: bytesPerRow, alpha: alpha, storage: $0)
+                    PixelImage(width: width, height: height, bytesPerRow: bytesPerRow, alpha: alpha, storage: $0)
                 }
             }
         }

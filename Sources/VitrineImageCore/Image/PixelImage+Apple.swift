@@ -1,7 +1,7 @@
 #if canImport(CoreGraphics)
 public import CoreGraphics
 
-extension Image {
+extension PixelImage {
     /// Returns the picture for Core Graphics, in sRGB; nil only if memory is short.
     ///
     /// Shares the pixels, which live as long as the result. A later change of the image does not change the result.
@@ -39,11 +39,11 @@ extension Image {
         let info: CGImageAlphaInfo = hasAlpha ? .premultipliedLast : .noneSkipLast
         var isDrawn = false
         let meaning: Alpha = hasAlpha ? .premultiplied : .opaque
-        let result = Image(width: image.width, height: image.height, alpha: meaning) { pixels in
+        let result = PixelImage(width: image.width, height: image.height, alpha: meaning) { pixels in
             pixels.initializeMemory(as: UInt8.self, repeating: hasAlpha ? 0 : 255)
             let context = CGContext(
                 data: pixels.baseAddress, width: image.width, height: image.height, bitsPerComponent: 8,
-                bytesPerRow: image.width * Image.bytesPerPixel, space: space, bitmapInfo: info.rawValue)
+                bytesPerRow: image.width * PixelImage.bytesPerPixel, space: space, bitmapInfo: info.rawValue)
             guard let context else { return }
             context.setBlendMode(.copy)
             context.draw(image, in: CGRect(x: 0, y: 0, width: image.width, height: image.height))
@@ -59,10 +59,10 @@ extension Image {
 #if canImport(UIKit)
 public import UIKit
 
-extension Image {
+extension PixelImage {
     /// Creates an upright image from a UIKit picture; nil if that is not made of pixels.
     public init?(_ image: UIImage) {
-        guard let pixels = image.cgImage.flatMap({ Image($0) }) else { return nil }
+        guard let pixels = image.cgImage.flatMap({ PixelImage($0) }) else { return nil }
         let orientation: Orientation =
             switch image.imageOrientation {
             case .upMirrored: .upMirrored
@@ -87,7 +87,7 @@ extension Image {
 #if canImport(AppKit) && !targetEnvironment(macCatalyst)
 public import AppKit
 
-extension Image {
+extension PixelImage {
     /// Creates an image from an AppKit picture; nil if that cannot be drawn.
     public init?(_ image: NSImage) {
         guard let pixels = image.cgImage(forProposedRect: nil, context: nil, hints: nil) else { return nil }

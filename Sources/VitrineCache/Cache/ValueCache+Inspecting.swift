@@ -1,6 +1,6 @@
 public import VitrineCore
 
-extension Cache {
+extension ValueCache {
     /// Returns whether there is a value, without loading it. This does not count as an access.
     ///
     /// - Parameters:
@@ -104,7 +104,7 @@ extension Cache {
     }
 
     /// The priority of a key's load; nil when there is none.
-    package func loadPriority(of key: CacheKey, format: FormatName = .original) -> Priority? {
+    package func loadPriority(of key: CacheKey, format: FormatName = .original) -> RequestPriority? {
         guard let slot = formats[format]?.slot(key) else { return nil }
         let wanted = flightKey(slot, configuration.levels)
         return loads.priority { $0.isSame(as: wanted) }

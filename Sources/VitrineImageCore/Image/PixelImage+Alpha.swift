@@ -5,15 +5,15 @@ package typealias PixelMath = VitrinePixels.PixelMath
 package typealias AlphaMath = VitrinePixels.AlphaMath
 typealias Lanes = VitrinePixels.Lanes
 
-extension Image {
+extension PixelImage {
     /// Returns the picture with its alpha held in another way; the very same picture if nothing changes.
     ///
     /// Converting to ``Alpha/opaque`` drops alpha. Colours are as if they had been opaque all along, and those of
     /// invisible premultiplied pixels are black. Premultiplying and back loses at most the precision of 8 bits.
-    public func converted(to alpha: Alpha) -> Image {
+    public func converted(to alpha: Alpha) -> PixelImage {
         if alpha == self.alpha { return self }
-        let row = width * Image.bytesPerPixel
-        return Image(width: width, height: height, alpha: alpha) { pixels in
+        let row = width * PixelImage.bytesPerPixel
+        return PixelImage(width: width, height: height, alpha: alpha) { pixels in
             guard let target = pixels.bindMemory(to: UInt8.self).baseAddress else { return }
             storage.withUnsafeBytes { source in
                 guard let source = source.bindMemory(to: UInt8.self).baseAddress else { return }
@@ -31,12 +31,12 @@ extension Image {
     /// Returns the picture with `color` behind it, without any transparency; an opaque picture as it is.
     ///
     /// Ignores the alpha of `color`. For encoders of formats without alpha.
-    package func flattened(over color: Color) -> Image {
-        composed(over: Color(red: color.red, green: color.green, blue: color.blue))
+    package func flattened(over color: PixelColor) -> PixelImage {
+        composed(over: PixelColor(red: color.red, green: color.green, blue: color.blue))
     }
 
     /// Returns the picture over a colour that may itself be translucent.
-    package func composed(over color: Color) -> Image {
+    package func composed(over color: PixelColor) -> PixelImage {
         if alpha == .opaque { return self }
         let background = PixelMath.premultiplied(color)
         let isStraight = alpha == .straight
@@ -59,7 +59,7 @@ extension Image {
     /// Neither may have straight alpha.
     ///
     /// - Parameter opacity: 0 (nothing) to 255 (all of `top`).
-    package mutating func compose(_ top: Image, x: Int, y: Int, opacity: UInt32 = 255) {
+    package mutating func compose(_ top: PixelImage, x: Int, y: Int, opacity: UInt32 = 255) {
         let left = max(0, x), right = min(width, x + top.width)
         let first = max(0, y), last = min(height, y + top.height)
         guard left < right, first < last else { return }
@@ -84,8 +84,8 @@ extension Image {
     /// - Parameter body: Writes as many pixels as its last argument says from its first to its second.
     func mapRows(
         to alpha: Alpha, _ body: (_ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, _ count: Int) -> Void
-    ) -> Image {
-        Image(width: width, height: height, alpha: alpha) { target in
+    ) -> PixelImage {
+        PixelImage(width: width, height: height, alpha: alpha) { target in
             withUnsafeBytes { source in
                 for y in 0..<height {
                     body(source.baseAddress! + y * bytesPerRow, target.baseAddress! + y * width * 4, width)
@@ -97,10 +97,10 @@ extension Image {
 
 extension PixelMath {
     /// Returns a colour as a premultiplied pixel.
-    package static func premultiplied(_ color: Color) -> UInt32 { premultiply(straight(color)) }
+    package static func premultiplied(_ color: PixelColor) -> UInt32 { premultiply(straight(color)) }
 
     /// Returns a colour as a pixel with straight alpha.
-    package static func straight(_ color: Color) -> UInt32 {
+    package static func straight(_ color: PixelColor) -> UInt32 {
         UInt32(color.red) | UInt32(color.green) << 8 | UInt32(color.blue) << 16 | UInt32(color.alpha) << 24
     }
 }
@@ -159,7 +159,7 @@ extension AlphaMath {
     }
 }
 
-extension Image {
+extension PixelImage {
     /// Whether every pixel is opaque, also where ``alpha`` allows others. Reads pixels only if ``alpha`` does.
     package var isFullyOpaque: Bool {
         if alpha == .opaque { return true }

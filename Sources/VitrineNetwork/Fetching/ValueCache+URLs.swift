@@ -7,11 +7,11 @@ public import VitrineCache
 public import VitrineCore
 
 /// Calls that load a URL with a ``NetworkFetcher``. Other calls, such as `refresh(from:)`, take the fetcher itself.
-extension Cache {
+extension ValueCache {
     /// Returns the value of a URL from memory, from disk or from the network.
     ///
     /// ```swift
-    /// let image = try await Shared.images.value(from: url)
+    /// let image = try await SharedCaches.images.value(from: url)
     /// ```
     ///
     /// - Parameters:
@@ -26,7 +26,7 @@ extension Cache {
     ///   ``value(from:format:levels:priority:)``.
     public func value(
         from url: URL, id: String? = nil, format: FormatName = .original, levels: CacheLevels = .all,
-        priority: Priority = .normal, options: FetchOptions = .default, progress: TransferProgress? = nil
+        priority: RequestPriority = .normal, options: FetchOptions = .default, progress: TransferProgress? = nil
     ) async throws(CacheError) -> Value {
         let fetcher = NetworkFetcher<Value>(url: url, id: id, options: options, progress: progress)
         do throws(CacheError) {
@@ -52,7 +52,7 @@ extension Cache {
     @discardableResult
     public func fetch(
         from url: URL, id: String? = nil, format: FormatName = .original, levels: CacheLevels = .all,
-        priority: Priority = .normal, options: FetchOptions = .default, progress: TransferProgress? = nil
+        priority: RequestPriority = .normal, options: FetchOptions = .default, progress: TransferProgress? = nil
     ) -> FetchTask<Value> {
         let fetcher = NetworkFetcher<Value>(url: url, id: id, options: options, progress: progress)
         let fetch = fetch(from: fetcher, format: format, levels: levels, priority: priority)

@@ -3,8 +3,8 @@ public import VitrineCore
 /// A named representation of values, with its own transform, encoder, and entries in memory and on disk.
 ///
 /// ```swift
-/// let cache = Cache<Image>(name: "pictures")
-/// var small = Format<Image>("small") { image in try ImageResizer.fit(100).resize(image) }
+/// let cache = ValueCache<PixelImage>(name: "pictures")
+/// var small = CacheFormat<PixelImage>("small") { image in try ImageResizer.fit(100).resize(image) }
 /// small.diskCapacity = .megabytes(50)
 /// cache.register(small)
 /// let thumbnail = try await cache.value(fromFile: "lake.jpg", format: "small")
@@ -12,7 +12,7 @@ public import VitrineCore
 ///
 /// The transformed value is stored and returned. It is not transformed again. Closures may run on any thread of the
 /// cache's executor, several at a time for different keys.
-public struct Format<Value: CacheableValue>: Sendable {
+public struct CacheFormat<Value: CacheableValue>: Sendable {
     /// The name of the format in this process and on disk.
     public let name: FormatName
     /// The limit of the format on disk. Default nil: ``CacheConfiguration/diskCapacity``. 0 stores nothing on disk.
@@ -51,7 +51,7 @@ public struct Format<Value: CacheableValue>: Sendable {
     }
 
     /// The format "original", which stores values unchanged.
-    public static var original: Format { Format(.original) }
+    public static var original: CacheFormat { CacheFormat(.original) }
 
     /// Whether values stay as they are.
     package var isIdentity: Bool { transform == nil && derive == nil }
@@ -72,7 +72,7 @@ public struct Format<Value: CacheableValue>: Sendable {
     }
 }
 
-/// The name of a ``Format``: any text.
+/// The name of a ``CacheFormat``: any text.
 public struct FormatName: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
     /// The text.
     public let description: String

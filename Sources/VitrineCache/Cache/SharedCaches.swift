@@ -8,8 +8,8 @@ import VitrineCore
 /// Ready-made caches for all parts of a program, below ``CacheConfiguration/defaultRoot``.
 ///
 /// ```swift
-/// let text = try await Shared.strings.value(fromFile: "notes.txt")
-/// Shared.strings.memoryCapacity = .megabytes(8)
+/// let text = try await SharedCaches.strings.value(fromFile: "notes.txt")
+/// SharedCaches.strings.memoryCapacity = .megabytes(8)
 /// ```
 ///
 /// Each cache is made at its first use, with the defaults, and can be replaced before and after that:
@@ -17,31 +17,31 @@ import VitrineCore
 /// ```swift
 /// var configuration = CacheConfiguration()
 /// configuration.diskCapacity = .gigabytes(2)
-/// Shared.data = Cache(name: "data", configuration: configuration)
+/// SharedCaches.data = ValueCache(name: "data", configuration: configuration)
 /// ```
 ///
 /// Code that holds the replaced cache keeps using it. `import Vitrine` adds caches for images.
-public enum Shared {
+public enum SharedCaches {
     private static let places = (
-        data: Replaceable { Cache<Data>(name: "shared-data") },
-        strings: Replaceable { Cache<String>(name: "shared-strings") },
-        json: Replaceable { Cache<JSON>(name: "shared-json") }
+        data: Replaceable { ValueCache<Data>(name: "shared-data") },
+        strings: Replaceable { ValueCache<String>(name: "shared-strings") },
+        json: Replaceable { ValueCache<JSONValue>(name: "shared-json") }
     )
 
     /// Bytes. Default: a cache named "shared-data".
-    public static var data: Cache<Data> {
+    public static var data: ValueCache<Data> {
         get { places.data.value }
         set { places.data.value = newValue }
     }
 
     /// Text. Default: a cache named "shared-strings".
-    public static var strings: Cache<String> {
+    public static var strings: ValueCache<String> {
         get { places.strings.value }
         set { places.strings.value = newValue }
     }
 
     /// JSON objects and arrays. Default: a cache named "shared-json".
-    public static var json: Cache<JSON> {
+    public static var json: ValueCache<JSONValue> {
         get { places.json.value }
         set { places.json.value = newValue }
     }

@@ -2,9 +2,9 @@ import VitrineCore
 
 /// A still picture: 8-bit sRGB pixels, red, green, blue and alpha interleaved.
 ///
-/// `Image` is a value. Copies share their memory until one is changed. Pixels are upright (orientation is applied when
+/// `PixelImage` is a value. Copies share their memory until one is changed. Pixels are upright (orientation is applied when
 /// they are decoded) and in sRGB (profiles are converted when they are decoded).
-public struct Image: Sendable {
+public struct PixelImage: Sendable {
     /// The meaning of the fourth channel.
     public enum Alpha: Sendable, Hashable, CaseIterable {
         /// Every pixel is opaque; the fourth channel is 255.
@@ -47,9 +47,9 @@ public struct Image: Sendable {
     /// An image on memory that already holds its pixels.
     package init(width: Int, height: Int, bytesPerRow: Int, alpha: Alpha, storage: PixelStorage) {
         precondition(width > 0 && height > 0, "an image has at least one pixel")
-        precondition(bytesPerRow >= width * Image.bytesPerPixel, "rows must not overlap")
+        precondition(bytesPerRow >= width * PixelImage.bytesPerPixel, "rows must not overlap")
         precondition(
-            storage.count >= bytesPerRow * (height - 1) + width * Image.bytesPerPixel, "the pixels must fit the memory")
+            storage.count >= bytesPerRow * (height - 1) + width * PixelImage.bytesPerPixel, "the pixels must fit the memory")
         self.width = width
         self.height = height
         self.bytesPerRow = bytesPerRow
@@ -60,7 +60,7 @@ public struct Image: Sendable {
     /// Creates an image of one colour, by default transparent.
     ///
     /// - Precondition: `size` has at least one pixel.
-    public init(size: PixelSize, color: Color = .clear) {
+    public init(size: PixelSize, color: PixelColor = .clear) {
         self.init(width: size.width, height: size.height, alpha: color.alpha == 255 ? .opaque : .straight) { pixels in
             for i in stride(from: 0, to: pixels.count, by: 4) {
                 pixels[i] = color.red
@@ -80,10 +80,10 @@ public struct Image: Sendable {
         width: Int, height: Int, alpha: Alpha,
         initializingWith body: (UnsafeMutableRawBufferPointer) throws(E) -> Void
     ) throws(E) {
-        let storage = PixelStorage(zeroedByteCount: width * height * Image.bytesPerPixel)
+        let storage = PixelStorage(zeroedByteCount: width * height * PixelImage.bytesPerPixel)
         try body(storage.bytes)
         self.init(
-            width: width, height: height, bytesPerRow: width * Image.bytesPerPixel, alpha: alpha, storage: storage)
+            width: width, height: height, bytesPerRow: width * PixelImage.bytesPerPixel, alpha: alpha, storage: storage)
     }
 
     /// Calls `body` with the bytes of all rows; row `y` starts at byte `y * bytesPerRow`.
@@ -111,25 +111,25 @@ public struct Image: Sendable {
     /// The colour of one pixel, with straight alpha. For loops use ``withUnsafeBytes(_:)``.
     ///
     /// - Precondition: `x` and `y` lie within the image.
-    public subscript(x: Int, y: Int) -> Color {
+    public subscript(x: Int, y: Int) -> PixelColor {
         precondition(x >= 0 && x < width && y >= 0 && y < height, "(\(x), \(y)) is outside an image of \(size)")
-        let p = storage.bytes.baseAddress! + y * bytesPerRow + x * Image.bytesPerPixel
+        let p = storage.bytes.baseAddress! + y * bytesPerRow + x * PixelImage.bytesPerPixel
         let (r, g, b, a) = p.loadUnaligned(as: (UInt8, UInt8, UInt8, UInt8).self)
         switch alpha {
-        case .opaque: return Color(red: r, green: g, blue: b)
-        case .straight: return Color(red: r, green: g, blue: b, alpha: a)
+        case .opaque: return PixelColor(red: r, green: g, blue: b)
+        case .straight: return PixelColor(red: r, green: g, blue: b, alpha: a)
         case .premultiplied:
             let c = PixelMath.unpremultiply(PixelMath.load(p))
-            return Color(
+            return PixelColor(
                 red: UInt8(truncatingIfNeeded: c), green: UInt8(truncatingIfNeeded: c >> 8),
                 blue: UInt8(truncatingIfNeeded: c >> 16), alpha: a)
         }
     }
 }
 
-extension Image: Equatable {
+extension PixelImage: Equatable {
     /// Returns whether size, meaning of alpha and visible bytes are equal. Ignores padding between rows.
-    public static func == (a: Image, b: Image) -> Bool {
+    public static func == (a: PixelImage, b: PixelImage) -> Bool {
         guard a.size == b.size, a.alpha == b.alpha else { return false }
         if a.storage === b.storage && a.bytesPerRow == b.bytesPerRow { return true }
         let row = a.width * bytesPerPixel

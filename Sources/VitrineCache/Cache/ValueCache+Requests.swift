@@ -1,6 +1,6 @@
 public import VitrineCore
 
-extension Cache {
+extension ValueCache {
     // MARK: Loading
 
     /// Returns the value of a key in memory or on disk.
@@ -16,7 +16,7 @@ extension Cache {
     /// - Throws: ``CacheError/formatNotFound(_:)``, or the error of the disk.
     public func value(
         forKey key: CacheKey, format: FormatName = .original, depth: CacheLevel = .disk, levels: CacheLevels = .all,
-        priority: Priority = .normal
+        priority: RequestPriority = .normal
     ) async throws(CacheError) -> Value? {
         let area = try area(format)
         if let value = memoryValue(area, key, levels: levels) { return value }
@@ -49,7 +49,7 @@ extension Cache {
     ///   ``CacheError/invalidTags(count:longest:)`` or ``CacheError/cancelled(key:)``. An error of the disk is logged
     ///   and does not fail the load.
     public func value(
-        forKey key: CacheKey, format: FormatName = .original, levels: CacheLevels = .all, priority: Priority = .normal,
+        forKey key: CacheKey, format: FormatName = .original, levels: CacheLevels = .all, priority: RequestPriority = .normal,
         timeToLive: Duration? = nil, tags: [String] = [], orLoad load: @escaping @Sendable () async throws -> Value
     ) async throws(CacheError) -> Value {
         let area = try area(format)
@@ -66,7 +66,7 @@ extension Cache {
     /// without fetching again.
     public func value(
         from fetcher: some Fetcher<Value>, format: FormatName = .original, levels: CacheLevels = .all,
-        priority: Priority = .normal
+        priority: RequestPriority = .normal
     ) async throws(CacheError) -> Value {
         let area = try area(format)
         let key = fetcher.key
@@ -79,7 +79,7 @@ extension Cache {
     /// Returns the value of a file. The key is the path. See ``FileFetcher``.
     public func value(
         fromFile path: String, format: FormatName = .original, levels: CacheLevels = .all,
-        priority: Priority = .normal
+        priority: RequestPriority = .normal
     ) async throws(CacheError) -> Value {
         try await value(from: FileFetcher(path: path), format: format, levels: levels, priority: priority)
     }
@@ -89,7 +89,7 @@ extension Cache {
     ///
     /// - Returns: The task. A miss ends it with ``CacheError/notFound(key:)``.
     package func fetchStored(
-        forKey key: CacheKey, format: FormatName = .original, priority: Priority = .normal
+        forKey key: CacheKey, format: FormatName = .original, priority: RequestPriority = .normal
     ) -> FetchTask<Value> {
         guard let area = formats[format] else {
             return FetchTask(key: key, outcome: .failure(.formatNotFound(format)))
@@ -121,7 +121,7 @@ extension Cache {
     /// - Throws: The errors of ``value(from:format:levels:priority:)``.
     @discardableResult
     public func refresh(
-        from fetcher: some Fetcher<Value>, format: FormatName = .original, priority: Priority = .normal
+        from fetcher: some Fetcher<Value>, format: FormatName = .original, priority: RequestPriority = .normal
     ) async throws(CacheError) -> Value {
         let area = try area(format)
         let source = AnySource(fetcher)
@@ -180,7 +180,7 @@ extension Cache {
     ///   next load, which removes them and fetches again.
     public func prefetch(
         from fetcher: some Fetcher<Value>, format: FormatName = .original, to depth: CacheLevel = .disk,
-        priority: Priority = .low
+        priority: RequestPriority = .low
     ) async throws(CacheError) {
         let area = try area(format)
         let (key, source) = (fetcher.key, AnySource(fetcher))
@@ -244,7 +244,7 @@ extension Cache {
     ///   - priority: The priority.
     /// - Throws: ``CacheError/source(key:underlying:)`` with the fetcher's error, ``CacheError/cancelled(key:)``.
     public func originalBytes(
-        from fetcher: some Fetcher<Value>, priority: Priority = .normal
+        from fetcher: some Fetcher<Value>, priority: RequestPriority = .normal
     ) async throws(CacheError) -> OriginalBytes {
         try await originalBytes(from: fetcher, following: PrioritySource(priority))
     }

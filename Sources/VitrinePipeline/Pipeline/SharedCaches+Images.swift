@@ -3,13 +3,13 @@ import VitrineCore
 public import VitrineImaging
 public import VitrineNetwork
 
-extension Shared {
-    private static let imagePlace = Replaceable { Cache<Image>(name: "shared-images") }
-    private static let imageURLPlace = Locked<(chosen: ObservedCache<Image>?, made: ObservedCache<Image>?)>((nil, nil))
+extension SharedCaches {
+    private static let imagePlace = Replaceable { ValueCache<PixelImage>(name: "shared-images") }
+    private static let imageURLPlace = Locked<(chosen: ObservedCache<PixelImage>?, made: ObservedCache<PixelImage>?)>((nil, nil))
 
     /// A cache of images by key, for programs that use caches without a pipeline. Default: a cache named
     /// "shared-images". Can be replaced at any time.
-    public static var images: Cache<Image> {
+    public static var images: ValueCache<PixelImage> {
         get { imagePlace.value }
         set { imagePlace.value = newValue }
     }
@@ -18,18 +18,18 @@ extension Shared {
     /// type `image/*` are accepted.
     ///
     /// ```swift
-    /// view.image = Shared.imageURLs.value(at: url, observer: view)    // from memory, or nil now and a call later
+    /// view.image = SharedCaches.imageURLs.value(at: url, observer: view)    // from memory, or nil now and a call later
     /// ```
     ///
     /// ``ImagePipeline`` is the usual way to load a URL. Can be replaced at any time. Until then it
     /// follows a replacement of ``images``.
-    public static var imageURLs: ObservedCache<Image> {
+    public static var imageURLs: ObservedCache<PixelImage> {
         get {
             let images = images
-            let (cache, replaced) = imageURLPlace.withLock { place -> (ObservedCache<Image>, ObservedCache<Image>?) in
+            let (cache, replaced) = imageURLPlace.withLock { place -> (ObservedCache<PixelImage>, ObservedCache<PixelImage>?) in
                 if let chosen = place.chosen { return (chosen, nil) }
                 if let made = place.made, made.cache === images { return (made, nil) }
-                let made = ObservedCache<Image>.images(in: images)
+                let made = ObservedCache<PixelImage>.images(in: images)
                 defer { place.made = made }
                 return (made, place.made)
             }
@@ -47,19 +47,19 @@ extension Shared {
     }
 }
 
-extension ObservedCache where Value == Image {
+extension ObservedCache where Value == PixelImage {
     /// Creates a cache of images by URL.
     ///
     /// - Parameters:
     ///   - cache: The cache that keeps the images.
     ///   - options: How they are loaded. Unless it names content types, only `image/*` and types that say nothing are
     ///     accepted.
-    public static func images(in cache: Cache<Image>, options: FetchOptions = .default) -> ObservedCache<Image> {
+    public static func images(in cache: ValueCache<PixelImage>, options: FetchOptions = .default) -> ObservedCache<PixelImage> {
         var options = options
         if options.contentTypes.isEmpty {
             options.contentTypes = ["image/*"]
             options.sniffsContent = true
         }
-        return ObservedCache<Image>(cache, options: options)
+        return ObservedCache<PixelImage>(cache, options: options)
     }
 }

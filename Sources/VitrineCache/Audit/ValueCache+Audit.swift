@@ -8,7 +8,7 @@ import Musl
 import Darwin
 #endif
 
-extension Cache {
+extension ValueCache {
     /// Entries are listed so many at a time; between pages others get their turn.
     static var auditPage: Int { 500 }
 
@@ -71,7 +71,7 @@ extension Cache {
 
 /// One audit on its way through a cache.
 struct AuditRun<Value: CacheableValue>: Sendable {
-    let cache: Cache<Value>
+    let cache: ValueCache<Value>
     let policy: AuditPolicy
     let isDryRun: Bool
     let sparesMemory: Bool
@@ -123,7 +123,7 @@ struct AuditRun<Value: CacheableValue>: Sendable {
         var last: CacheKey?
         while true {
             if Task.isCancelled { throw Self.cancelled(after: last) }
-            let page = try await cache.page(of: area, after: last, limit: Cache<Value>.auditPage)
+            let page = try await cache.page(of: area, after: last, limit: ValueCache<Value>.auditPage)
             guard let end = page.last?.key else { return }
             last = end
             // Policies are anyone's code and may block.
@@ -215,11 +215,11 @@ struct AuditRun<Value: CacheableValue>: Sendable {
 /// try await list.commit()
 /// ```
 public final class RetainSet<Value: CacheableValue>: Sendable {
-    private let cache: Cache<Value>
+    private let cache: ValueCache<Value>
     private let keys = Locked<Set<CacheKey>>([])
 
     /// An empty list.
-    public init(of cache: Cache<Value>) { self.cache = cache }
+    public init(of cache: ValueCache<Value>) { self.cache = cache }
 
     /// Registers a key to keep.
     public func preserve(_ key: CacheKey) { keys.withLock { _ = $0.insert(key) } }

@@ -1,5 +1,5 @@
 /// An sRGB colour with straight alpha, 8 bits a channel.
-public struct Color: Hashable, Sendable {
+public struct PixelColor: Hashable, Sendable {
     /// The level of red, 0…255.
     public var red: UInt8
     /// The level of green, 0…255.
@@ -23,14 +23,14 @@ public struct Color: Hashable, Sendable {
     }
 
     /// Opaque black.
-    public static let black = Color(white: 0)
+    public static let black = PixelColor(white: 0)
     /// Opaque white.
-    public static let white = Color(white: 255)
+    public static let white = PixelColor(white: 255)
     /// Transparent black.
-    public static let clear = Color(white: 0, alpha: 0)
+    public static let clear = PixelColor(white: 0, alpha: 0)
 }
 
-extension Color {
+extension PixelColor {
     /// Reads a colour in the notation of CSS; nil for other text.
     ///
     /// Reads `#rgb`, `#rgba`, `#rrggbb`, `#rrggbbaa`, `rgb()`, `rgba()`, `hsl()` and `hsla()` (with commas, or
@@ -48,7 +48,7 @@ extension Color {
             self.init(function: text[..<open], arguments: text[text.index(after: open)...].dropLast())
         } else if text == "transparent" {
             self = .clear
-        } else if let rgb = Color.named[String(text)] {
+        } else if let rgb = PixelColor.named[String(text)] {
             self.init(rgb: rgb)
         } else {
             return nil
@@ -83,30 +83,30 @@ extension Color {
     }
 
     private init?(function name: Substring, arguments: Substring) {
-        guard let parts = Color.split(arguments), parts.count == 3 || parts.count == 4 else { return nil }
+        guard let parts = PixelColor.split(arguments), parts.count == 3 || parts.count == 4 else { return nil }
         var alpha = 1.0
         if parts.count == 4 {
-            guard let value = Color.number(parts[3], percentOf: 1) else { return nil }
+            guard let value = PixelColor.number(parts[3], percentOf: 1) else { return nil }
             alpha = value
         }
         let channels: (Double, Double, Double)
         switch name {
         case "rgb", "rgba":
-            guard let red = Color.number(parts[0], percentOf: 255), let green = Color.number(parts[1], percentOf: 255),
-                let blue = Color.number(parts[2], percentOf: 255)
+            guard let red = PixelColor.number(parts[0], percentOf: 255), let green = PixelColor.number(parts[1], percentOf: 255),
+                let blue = PixelColor.number(parts[2], percentOf: 255)
             else { return nil }
             channels = (red / 255, green / 255, blue / 255)
         case "hsl", "hsla":
-            guard let hue = Color.degrees(parts[0]), let saturation = Color.number(parts[1], percentOf: 100),
-                let lightness = Color.number(parts[2], percentOf: 100)
+            guard let hue = PixelColor.degrees(parts[0]), let saturation = PixelColor.number(parts[1], percentOf: 100),
+                let lightness = PixelColor.number(parts[2], percentOf: 100)
             else { return nil }
-            channels = Color.rgb(hue: hue, saturation: saturation / 100, lightness: lightness / 100)
+            channels = PixelColor.rgb(hue: hue, saturation: saturation / 100, lightness: lightness / 100)
         default:
             return nil
         }
         self.init(
-            red: Color.byte(channels.0), green: Color.byte(channels.1), blue: Color.byte(channels.2),
-            alpha: Color.byte(alpha))
+            red: PixelColor.byte(channels.0), green: PixelColor.byte(channels.1), blue: PixelColor.byte(channels.2),
+            alpha: PixelColor.byte(alpha))
     }
 
     /// The arguments of a colour function: all commas, or blanks with a slash before the fourth.
@@ -175,7 +175,7 @@ extension StringProtocol where SubSequence == Substring {
     }
 }
 
-extension Color {
+extension PixelColor {
     /// The 148 colour keywords, as `0xrrggbb`.
     ///
     /// Source: W3C CSS Color Module Level 4, §6.1 (Named Colors).

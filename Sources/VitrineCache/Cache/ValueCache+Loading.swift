@@ -1,7 +1,7 @@
 import Logging
 import VitrineCore
 
-extension Cache {
+extension ValueCache {
     // MARK: Load
 
     /// Loads a value after a miss in memory. Concurrent calls for the same key, format and levels share one load.
@@ -578,7 +578,7 @@ extension Cache {
     }
 
     /// Returns a body that the disk's writer encodes.
-    func encoded(_ value: Value, _ format: Format<Value>) -> Body {
+    func encoded(_ value: Value, _ format: CacheFormat<Value>) -> Body {
         .lazy(LazyBytes { try format.bytes(of: value) })
     }
 

@@ -9,7 +9,7 @@ import Foundation
 /// A value in JSON (RFC 8259).
 ///
 /// ```swift
-/// let json = try JSON(parsing: bytes)
+/// let json = try JSONValue(parsing: bytes)
 /// json["name"]?.string                  // nil if there is no such member, or if it is no text
 /// json["tags"]?[0]?.string
 /// let user = try json.decoded(as: User.self)
@@ -21,7 +21,7 @@ import Foundation
 ///
 /// Only objects and arrays can be parsed and stored. Bytes that are not one complete JSON text in UTF-8 are refused,
 /// never repaired.
-public struct JSON: Sendable, Hashable {
+public struct JSONValue: Sendable, Hashable {
     /// How deep arrays and objects may be nested: 512. Deeper input is refused, so that it cannot exhaust the stack.
     package static let maximumDepth = 512
 
@@ -46,13 +46,13 @@ public struct JSON: Sendable, Hashable {
     }
 
     /// The members of an object.
-    public var object: [String: JSON]? {
-        if case .object(let members) = root { members.mapValues { JSON($0) } } else { nil }
+    public var object: [String: JSONValue]? {
+        if case .object(let members) = root { members.mapValues { JSONValue($0) } } else { nil }
     }
 
     /// The elements of an array.
-    public var array: [JSON]? {
-        if case .array(let elements) = root { elements.map { JSON($0) } } else { nil }
+    public var array: [JSONValue]? {
+        if case .array(let elements) = root { elements.map { JSONValue($0) } } else { nil }
     }
 
     /// A text.
@@ -80,15 +80,15 @@ public struct JSON: Sendable, Hashable {
     }
 
     /// A member of an object; nil if there is none.
-    public subscript(name: String) -> JSON? {
+    public subscript(name: String) -> JSONValue? {
         guard case .object(let members) = root else { return nil }
-        return members[name].map { JSON($0) }
+        return members[name].map { JSONValue($0) }
     }
 
     /// An element of an array; nil if there is none.
-    public subscript(index: Int) -> JSON? {
+    public subscript(index: Int) -> JSONValue? {
         guard case .array(let elements) = root, elements.indices.contains(index) else { return nil }
-        return JSON(elements[index])
+        return JSONValue(elements[index])
     }
 
     /// The text in UTF-8: the same bytes for equal values, in every process.
@@ -113,7 +113,7 @@ public struct JSON: Sendable, Hashable {
     }
 }
 
-extension JSON: CacheableValue {
+extension JSONValue: CacheableValue {
     /// Reads a text, as ``init(parsing:)`` does.
     public init(cacheBytes: [UInt8]) throws { try self.init(parsing: cacheBytes) }
 
@@ -131,12 +131,12 @@ extension JSON: CacheableValue {
     public var cacheCost: Int { root.cost }
 }
 
-extension JSON: CustomStringConvertible {
+extension JSONValue: CustomStringConvertible {
     /// The text.
     public var description: String { String(decoding: bytes, as: UTF8.self) }
 }
 
-extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
+extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
     ExpressibleByBooleanLiteral, ExpressibleByNilLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
     /// Creates a text.
@@ -153,14 +153,14 @@ extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Express
     /// Creates null.
     public init(nilLiteral: ()) { root = .null }
     /// Creates an array.
-    public init(arrayLiteral elements: JSON...) { root = .array(elements.map(\.root)) }
+    public init(arrayLiteral elements: JSONValue...) { root = .array(elements.map(\.root)) }
     /// Creates an object. The last of several members of one name counts.
-    public init(dictionaryLiteral elements: (String, JSON)...) {
+    public init(dictionaryLiteral elements: (String, JSONValue)...) {
         root = .object(Dictionary(elements.map { ($0, $1.root) }, uniquingKeysWith: { _, last in last }))
     }
 }
 
-extension JSON {
+extension JSONValue {
     /// One value in a JSON text.
     package indirect enum Node: Sendable, Hashable {
         /// The value null.
@@ -176,7 +176,7 @@ extension JSON {
         /// An object.
         case object([String: Node])
 
-        /// About the bytes it occupies. Recursion is bounded by ``JSON/maximumDepth`` for parsed values.
+        /// About the bytes it occupies. Recursion is bounded by ``JSONValue/maximumDepth`` for parsed values.
         var cost: Int {
             let own = MemoryLayout<Node>.stride + 32
             switch self {
@@ -190,7 +190,7 @@ extension JSON {
     }
 }
 
-extension JSON {
+extension JSONValue {
     /// A number, in the narrowest form that represents it exactly.
     package enum Number: Sendable, Hashable {
         /// Written without a point or an exponent, from -2⁶³ to 2⁶³-1.
@@ -312,7 +312,7 @@ package enum JSONError: Error, Sendable, Equatable, CustomStringConvertible {
         case .unexpectedByte(let byte, let position): "Unexpected byte \(byte) at position \(position) of the JSON text."
         case .invalidString(let position): "The string at byte \(position) is not well-formed."
         case .invalidNumber(let position): "The number at byte \(position) is not well-formed."
-        case .tooDeep(let position): "The JSON text has more than \(JSON.maximumDepth) nested levels at byte \(position)."
+        case .tooDeep(let position): "The JSON text has more than \(JSONValue.maximumDepth) nested levels at byte \(position)."
         case .fragment: "The top level of the JSON text is neither an object nor an array."
         }
     }

@@ -1,11 +1,11 @@
 /// The layout of content of one size in bounds of another, as views have it.
-public enum ContentMode: Hashable, Sendable {
+public enum ImageContentMode: Hashable, Sendable {
     /// Scaled to exactly the bounds; the ratio may change.
-    case scaleToFill
+    case stretch
     /// Scaled to the largest size inside the bounds.
-    case aspectFit
+    case fit
     /// Scaled to the smallest size that covers the bounds.
-    case aspectFill
+    case fill
     /// Not scaled, at an edge, in a corner or in the middle of the bounds. ``Gravity/attention`` is the middle.
     case unscaled(Gravity)
 
@@ -22,16 +22,16 @@ public enum ContentMode: Hashable, Sendable {
         return ((bounds.width - width) * focus.x, (bounds.height - height) * focus.y, width, height)
     }
 
-    /// Returns the factors for content along each axis: both ratios for ``scaleToFill``, the smaller for ``aspectFit``,
-    /// the larger for ``aspectFill``, 1 otherwise and for content without a size.
+    /// Returns the factors for content along each axis: both ratios for ``stretch``, the smaller for ``fit``,
+    /// the larger for ``fill``, 1 otherwise and for content without a size.
     package func scales(for content: PointSize, in bounds: PointSize) -> (horizontal: Double, vertical: Double) {
         guard content.width > 0, content.height > 0 else { return (1, 1) }
         let horizontal = bounds.width / content.width
         let vertical = bounds.height / content.height
         switch self {
-        case .scaleToFill: return (horizontal, vertical)
-        case .aspectFit: return (min(horizontal, vertical), min(horizontal, vertical))
-        case .aspectFill: return (max(horizontal, vertical), max(horizontal, vertical))
+        case .stretch: return (horizontal, vertical)
+        case .fit: return (min(horizontal, vertical), min(horizontal, vertical))
+        case .fill: return (max(horizontal, vertical), max(horizontal, vertical))
         case .unscaled: return (1, 1)
         }
     }

@@ -1,7 +1,7 @@
 import Logging
 public import VitrineCore
 
-extension Cache {
+extension ValueCache {
     /// Stores a value in a format, after applying the format's transform.
     ///
     /// Returns when the value is in memory and queued for the disk. The disk's writer encodes it. Suspends during the
@@ -171,7 +171,7 @@ extension Cache {
     }
 }
 
-extension Cache {
+extension ValueCache {
     /// Removes all entries, including those of formats that are not registered in this process. The cache can be used
     /// meanwhile. Loads that began earlier do not store their values.
     ///

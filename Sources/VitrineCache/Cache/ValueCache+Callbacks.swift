@@ -1,7 +1,7 @@
 public import VitrineCore
 
 /// The forms with callbacks: thin adapters over the asynchronous ones.
-extension Cache {
+extension ValueCache {
     /// Fetches the value of a key from memory or disk.
     ///
     /// A memory hit has ended on return. Handlers that are then added on the main actor run before `onSuccess` returns.
@@ -12,7 +12,7 @@ extension Cache {
     @discardableResult
     public func fetch(
         forKey key: CacheKey, format: FormatName = .original, depth: CacheLevel = .disk, levels: CacheLevels = .all,
-        priority: Priority = .normal
+        priority: RequestPriority = .normal
     ) -> FetchTask<Value> {
         begin(key, format: format, levels: levels, priority: priority, isOver: depth == .memory) { area, source in
             guard let value = try await self.lookUp(key, in: area, levels: levels, following: source) else {
@@ -26,7 +26,7 @@ extension Cache {
     @discardableResult
     public func fetch(
         from fetcher: some Fetcher<Value>, format: FormatName = .original, levels: CacheLevels = .all,
-        priority: Priority = .normal
+        priority: RequestPriority = .normal
     ) -> FetchTask<Value> {
         let key = fetcher.key
         return begin(key, format: format, levels: levels, priority: priority) { area, source in
@@ -35,7 +35,7 @@ extension Cache {
     }
 
     private func begin(
-        _ key: CacheKey, format: FormatName, levels: CacheLevels, priority: Priority, isOver: Bool = false,
+        _ key: CacheKey, format: FormatName, levels: CacheLevels, priority: RequestPriority, isOver: Bool = false,
         operation: @escaping @Sendable (FormatArea<Value>, PrioritySource) async throws -> Value
     ) -> FetchTask<Value> {
         guard let area = formats[format] else {

@@ -1,5 +1,5 @@
 /// The urgency of work, relative to other work on the same queue.
-public enum Priority: Int, Sendable, Hashable, Codable, CaseIterable, Comparable {
+public enum RequestPriority: Int, Sendable, Hashable, Codable, CaseIterable, Comparable {
     /// For work whose result may never be used, such as warming a cache.
     case veryLow
     /// For results that are not visible yet, such as prefetching ahead of scrolling.
@@ -12,7 +12,7 @@ public enum Priority: Int, Sendable, Hashable, Codable, CaseIterable, Comparable
     case veryHigh
 
     /// Returns whether the first priority is less urgent.
-    public static func < (one: Priority, other: Priority) -> Bool { one.rawValue < other.rawValue }
+    public static func < (one: RequestPriority, other: RequestPriority) -> Bool { one.rawValue < other.rawValue }
 }
 
 /// The current priority of shared work.
@@ -23,9 +23,9 @@ public final class PrioritySource: Sendable {
     // Observers are called one at a time and in order. The last call always has the last value: two threads that set
     // the priority at once cannot leave a stale one behind.
     private struct State {
-        var value: Priority
+        var value: RequestPriority
         var nextID = 0
-        var observers: [(id: Int, handler: @Sendable (Priority) -> Void)] = []
+        var observers: [(id: Int, handler: @Sendable (RequestPriority) -> Void)] = []
         var isPublishing = false
         var isStale = false
     }
@@ -40,7 +40,7 @@ public final class PrioritySource: Sendable {
 
     /// Creates a source with an initial value.
     @usableFromInline
-    package init(_ value: Priority = .normal) {
+    package init(_ value: RequestPriority = .normal) {
         state = Locked(State(value: value))
     }
 
@@ -48,14 +48,14 @@ public final class PrioritySource: Sendable {
     ///
     /// The setter calls the observers before it returns. If another thread is calling them at that moment, that thread
     /// passes the new value on instead.
-    public var value: Priority {
+    public var value: RequestPriority {
         get { state.withLock { $0.value } }
         set { if store(newValue) { publish() } }
     }
 
     /// Calls `observer` with the current value and on every change, until ``remove(_:)``.
     @usableFromInline @discardableResult
-    package func observe(_ observer: @escaping @Sendable (Priority) -> Void) -> Registration {
+    package func observe(_ observer: @escaping @Sendable (RequestPriority) -> Void) -> Registration {
         let id = state.withLock { state in
             state.nextID += 1
             state.observers.append((state.nextID, observer))
@@ -80,7 +80,7 @@ public final class PrioritySource: Sendable {
     ///
     /// - Returns: Whether the value changed. ``publish()`` must then follow outside that lock.
     @usableFromInline
-    package func store(_ value: Priority) -> Bool {
+    package func store(_ value: RequestPriority) -> Bool {
         state.withLock { state in
             guard state.value != value else { return false }
             state.value = value
@@ -90,7 +90,7 @@ public final class PrioritySource: Sendable {
 
     /// Stores a value if it is higher than the current one, as ``store(_:)`` does.
     @usableFromInline
-    func raise(to value: Priority) -> Bool {
+    func raise(to value: RequestPriority) -> Bool {
         state.withLock { state in
             guard state.value < value else { return false }
             state.value = value

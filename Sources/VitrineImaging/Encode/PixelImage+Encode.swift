@@ -1,4 +1,4 @@
-extension Image {
+extension PixelImage {
     /// Returns the image as the bytes of a file.
     ///
     /// A format without alpha gets the image over white; ``ImageProcessor/background(_:)`` gives it another background.
@@ -29,7 +29,7 @@ extension Image {
     package func encoded(
         as format: OutputFormat, options: EncodeOptions, codecs: Codecs = .standard
     ) throws(ImageError) -> [UInt8] {
-        let quality = try Image.checkedQuality(format)
+        let quality = try PixelImage.checkedQuality(format)
         return try codecs.encoder(for: format.imageFormat(for: self)).encode(self, quality: quality, options: options)
     }
 
@@ -37,7 +37,7 @@ extension Image {
     package func encoded(
         as format: OutputFormat, maximumBytes: Int, options: EncodeOptions, codecs: Codecs
     ) throws(ImageError) -> [UInt8] {
-        let best = try Image.checkedQuality(format)
+        let best = try PixelImage.checkedQuality(format)
         let kind = format.imageFormat(for: self)
         let encoder = try codecs.encoder(for: kind)
         let first = try encoder.encode(self, quality: best, options: options)
@@ -91,7 +91,7 @@ public enum OutputFormat: Sendable, Hashable {
     @usableFromInline package static let defaultQuality = 0.8
 
     /// Returns the file format of an encoded `image`; ``automatic(quality:prefersWebP:)`` depends on its pixels.
-    package func imageFormat(for image: Image) -> ImageFormat {
+    package func imageFormat(for image: PixelImage) -> ImageFormat {
         switch self {
         case .jpeg: .jpeg
         case .png: .png

@@ -4,7 +4,7 @@ public import VitrineCore
 /// A cache of values by key with two levels, memory and disk, any number of formats, and any source.
 ///
 /// ```swift
-/// let cache = Cache<String>(name: "reports")
+/// let cache = ValueCache<String>(name: "reports")
 /// let report = try await cache.value(forKey: "bremen") { try await weather.report("Bremen") }
 /// cache["bremen"]     // memory only, at once
 /// ```
@@ -44,7 +44,7 @@ public import VitrineCore
 /// - ``expire(_:format:)``
 /// ### Formats
 /// - ``register(_:)``
-public final class Cache<Value: CacheableValue>: Sendable {
+public final class ValueCache<Value: CacheableValue>: Sendable {
     /// The name of the cache. The directory is named after it.
     public let name: String
     /// How it was configured.
@@ -148,7 +148,7 @@ public final class Cache<Value: CacheableValue>: Sendable {
     ///
     /// - Returns: false if a format with this name is registered already. That format stays.
     @discardableResult
-    public func register(_ format: Format<Value>) -> Bool {
+    public func register(_ format: CacheFormat<Value>) -> Bool {
         let area = formats.add(format.name) { id in
             Self.area(format, id: id, shared: sharedMemory, engine: disk, configuration: configuration)
         }
@@ -163,7 +163,7 @@ public final class Cache<Value: CacheableValue>: Sendable {
     }
 
     /// Returns the registered format with a name.
-    public func format(_ name: FormatName) -> Format<Value>? { formats[name]?.format }
+    public func format(_ name: FormatName) -> CacheFormat<Value>? { formats[name]?.format }
 
     /// The names of all registered formats, the original first.
     package var formatNames: [FormatName] { formats.all.map(\.format.name) }
@@ -202,7 +202,7 @@ public final class Cache<Value: CacheableValue>: Sendable {
     }
 
     private static func area(
-        _ format: Format<Value>, id: Int, shared: MemoryCache<MemoryKey, Value>, engine: DiskEngine,
+        _ format: CacheFormat<Value>, id: Int, shared: MemoryCache<MemoryKey, Value>, engine: DiskEngine,
         configuration: CacheConfiguration
     ) -> FormatArea<Value> {
         let disk = DiskCache(
