@@ -119,7 +119,7 @@ struct ThumbnailCommand: AsyncParsableCommand {
         if let other = others.first(where: \.0) { throw ValidationError("use either --animated or \(other.1)") }
         let named = format ?? output.flatMap { Directory.isDirectory($0) ? nil : FormatArgument(path: $0) } ?? .auto
         guard [.webp, .avif, .auto].contains(named) else {
-            throw ValidationError("an animated preview is webp or avif, not \(named.rawValue)")
+            throw ValidationError("a clip is webp or avif, not \(named.rawValue)")
         }
     }
 
@@ -174,15 +174,15 @@ struct ThumbnailCommand: AsyncParsableCommand {
     }
 }
 
-/// The options of animated previews.
+/// The options of clips.
 struct PreviewOptions: ParsableArguments {
     @Flag(help: "Write a short animation of each animation or film: WebP, or AVIF by --format or the output's extension.")
     var animated = false
 
-    @Option(help: ArgumentHelp("Length of an animated preview.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Length of a clip.", valueName: "seconds"))
     var duration = 3.0
 
-    @Option(help: ArgumentHelp("Frames a second of an animated preview, at most.", valueName: "rate"))
+    @Option(help: ArgumentHelp("Frames a second of a clip, at most.", valueName: "rate"))
     var fps = 10.0
 
     @Flag(help: "Show parts from all over a film instead of one that begins at its poster.")

@@ -19,7 +19,7 @@ import Foundation
 struct ThumbnailJob: Sendable {
     /// Above this quality, the loss of the cache (JPEG at 0.95) could be visible.
     private static let highestCachedQuality = 0.9
-    /// The quality of animated previews.
+    /// The quality of clips.
     private static let previewQuality = 0.6
 
     private let service: ImagePipeline
@@ -102,7 +102,7 @@ struct ThumbnailJob: Sendable {
         return reports
     }
 
-    /// Makes an animated preview at each size.
+    /// Makes a clip at each size.
     private func makePreviews(
         of item: InputItem, source: any ImageSource, targets: [OutputPlan.Target], report: ThumbnailReport,
         since start: ContinuousClock.Instant
