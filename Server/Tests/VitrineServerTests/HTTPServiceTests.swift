@@ -496,7 +496,7 @@ import VitrineServer
     }
 
     @Test func reasonIsEscaped() throws {
-        let error = RequestError(400, "x", "a\"b\\c\n\u{1}<script>&é\u{2028}")
+        let error = RequestError(400, code: "x", reason: "a\"b\\c\n\u{1}<script>&é\u{2028}")
         let text = ErrorAnswer.json(error, requestID: "r")
         #expect(!text.contains("<") && !text.contains("\u{1}") && !text.dropLast().contains("\n"))
         let object = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]

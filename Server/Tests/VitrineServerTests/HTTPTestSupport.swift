@@ -74,11 +74,11 @@ final class MemoryBackend: ImageBackend {
         state.withLock { $0.parses += 1 }
         let parts = target.path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
         guard parts.count >= 2, let signature = parts.first else {
-            throw RequestError(400, "bad-url", "The URL has no image.")
+            throw RequestError(400, code: "bad-url", reason: "The URL has no image.")
         }
         let rest = target.path[signature.endIndex...]
         if signs, signature != Self.signature(of: rest) {
-            throw RequestError(403, "bad-signature", "The signature is wrong.")
+            throw RequestError(403, code: "bad-signature", reason: "The signature is wrong.")
         }
         var options = ProcessingOptions()
         if target.grammar == .thumbor {
@@ -86,7 +86,7 @@ final class MemoryBackend: ImageBackend {
             return ImageURL(grammar: .thumbor, options: options, source: source)
         }
         guard let plain = parts.firstIndex(of: "plain") else {
-            throw RequestError(400, "bad-url", "The URL has no source.")
+            throw RequestError(400, code: "bad-url", reason: "The URL has no source.")
         }
         for option in parts[2..<plain] {
             let words = option.split(separator: ":").map(String.init)
@@ -98,7 +98,7 @@ final class MemoryBackend: ImageBackend {
             case ("fn", let value?): options.fileName = value.removingPercentEncoding
             case ("att", _): options.isAttachment = true
             case ("raw", _): options.isRaw = true
-            default: throw RequestError(400, "unknown-option", "An option is unknown.")
+            default: throw RequestError(400, code: "unknown-option", reason: "An option is unknown.")
             }
         }
         let source = parts[(plain + 1)...].joined(separator: "/").split(separator: "@").map(String.init)
@@ -127,10 +127,11 @@ final class MemoryBackend: ImageBackend {
         }
         let source = plan.url.source
         switch source {
-        case "missing": throw RequestError(404, "source-not-found", "The source does not exist.")
-        case "broken": throw RequestError(422, "not-an-image", "The source is not an image.")
-        case "down": throw RequestError(502, "source-failed", "The source failed.")
-        case "busy": throw RequestError(503, "overloaded", "Too many images are being made.", retryAfter: 7)
+        case "missing": throw RequestError(404, code: "source-not-found", reason: "The source does not exist.")
+        case "broken": throw RequestError(422, code: "not-an-image", reason: "The source is not an image.")
+        case "down": throw RequestError(502, code: "source-failed", reason: "The source failed.")
+        case "busy":
+            throw RequestError(503, code: "overloaded", reason: "Too many images are being made.", retryAfter: 7)
         case "crash": throw SourceAddress(description: "cannot read http://hidden.internal/crash")
         case "slow":
             started.open()
@@ -159,7 +160,7 @@ final class MemoryBackend: ImageBackend {
 
     func information(for plan: Plan, request: RequestInformation) async throws -> ImageAnswer {
         guard plan.url.source != "missing" else {
-            throw RequestError(404, "source-not-found", "The source does not exist.")
+            throw RequestError(404, code: "source-not-found", reason: "The source does not exist.")
         }
         let result = ImageResult(
             bytes: ByteBuffer(string: #"{"width":640}"#), mediaType: "application/json", entityTag: "info")

@@ -10,7 +10,7 @@ import VitrineServer
     private static func parameters(_ path: String, version: Int = 3) throws(RequestError) -> IIIFParameters {
         let url = try IIIFGrammar(longestSide: 8_192).parse("/\(version)/a/\(path)")
         guard let parameters = url.options.sourceRules?.iiif else {
-            throw RequestError(500, "no-parameters", "The URL has no parameters.")
+            throw RequestError(500, code: "no-parameters", reason: "The URL has no parameters.")
         }
         return parameters
     }

@@ -335,7 +335,7 @@ import VitrineServer
 
     @Test func refusedRequestsDoNotFillTheLog() async throws {
         try await TestServer.run(respond: { request, _ in
-            throw RequestError(request.uri.path == "/missing" ? 404 : 403, "no", "No.")
+            throw RequestError(request.uri.path == "/missing" ? 404 : 403, code: "no", reason: "No.")
         }) { server async throws in
             let port = server.port
             try await onThread {

@@ -69,7 +69,9 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
     @Test func errorsAreJSONWithoutDetails() async throws {
         struct Secret: Error {}
         try await TestServer.run(respond: { request, _ in
-            if request.uri.path == "/known" { throw RequestError(422, "not-an-image", "The source is not an image.") }
+            if request.uri.path == "/known" {
+                throw RequestError(422, code: "not-an-image", reason: "The source is not an image.")
+            }
             throw Secret()
         }) { server in
             let known = try await get(server.port, "/known")
@@ -104,7 +106,7 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
 
     @Test func statusesHaveTheirPhrases() async throws {
         try await TestServer.run(respond: { request, _ in
-            throw RequestError(Int(request.uri.path.dropFirst()) ?? 500, "any", "Any.")
+            throw RequestError(Int(request.uri.path.dropFirst()) ?? 500, code: "any", reason: "Any.")
         }) { server in
             let port = server.port
             for (status, phrase) in [(404, "Not Found"), (422, "Unprocessable Entity"), (503, "Service Unavailable")] {
@@ -509,7 +511,7 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
             $0.thumborKey = "topsecret"
         }, purge: { request in
             purged.withLock { $0.append(request) }
-            if request == .tag("broken") { throw RequestError(500, "x", "y") }
+            if request == .tag("broken") { throw RequestError(500, code: "x", reason: "y") }
             return 3
         }) { server in
             let port = server.adminPort

@@ -252,7 +252,7 @@ final class LineCollector: Sendable {
                 $0["flag"] = true
                 $0["list"] = ["a", "b"]
             }
-            child.recordError(RequestError(500, "a", "b"))
+            child.recordError(RequestError(500, code: "a", reason: "b"))
             child.setStatus(SpanStatus(code: .error, message: "bad"))
             child.end()
             child.end()

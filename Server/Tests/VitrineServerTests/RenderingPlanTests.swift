@@ -119,7 +119,7 @@ import VitrineServer
         let options = Self.options(example.change)
         var header = try SourceHeader(of: Samples.bytes("lake.jpg"))
         header.size = example.source
-        let plan = try RenderPlan(options, header)
+        let plan = try RenderPlan(options, header: header)
         #expect(plan.resultSize == example.result)
         // And so do the pixels, made as the pipeline makes them.
         let source = PixelImage(size: example.source, color: .white)
@@ -130,7 +130,7 @@ import VitrineServer
     @Test func vectorsGrow() throws {
         var header = try SourceHeader(of: Samples.bytes("vitrine.svg"))
         header.size = PixelSize(width: 50, height: 50)
-        let plan = try RenderPlan(Self.options(Self.box(.fit, 300, 300)), header)
+        let plan = try RenderPlan(Self.options(Self.box(.fit, 300, 300)), header: header)
         #expect(plan.resultSize == PixelSize(300))
         #expect(plan.resizer.size == PixelSize(300))
     }
@@ -139,24 +139,24 @@ import VitrineServer
         let header = try SourceHeader(of: Samples.bytes("lake.jpg"))
         for type in [ProcessingOptions.ResizingType.fit, .force, .fill] {
             // 1800 by 1200 fits without a crop.
-            let plan = try RenderPlan(Self.options(Self.box(type, 300, 200)), header)
+            let plan = try RenderPlan(Self.options(Self.box(type, 300, 200)), header: header)
             #expect(plan.resizer == ImageResizer(size: PixelSize(width: 300, height: 200), mode: .stretch))
             #expect(plan.processors.isEmpty)
         }
         // A part is cut out of the reduced picture.
         let part = try RenderPlan(
-            Self.options(Self.box(.fit, 100, 100) { $0.crop = .init(width: 600, height: 600) }), header)
+            Self.options(Self.box(.fit, 100, 100) { $0.crop = .init(width: 600, height: 600) }), header: header)
         #expect(part.resizer.size == PixelSize(width: 300, height: 200))
         #expect(part.resultSize == PixelSize(100))
-        let none = try RenderPlan(Self.options { _ in }, header)
+        let none = try RenderPlan(Self.options { _ in }, header: header)
         #expect(none.resizer == .none)
         #expect(none.processors.isEmpty)
     }
 
     @Test func reducedDecodesCostLess() throws {
         let header = try SourceHeader(of: Samples.bytes("lake.jpg"))
-        let small = try RenderPlan(Self.options(Self.box(.fit, 100, 100)), header)
-        let large = try RenderPlan(Self.options { _ in }, header)
+        let small = try RenderPlan(Self.options(Self.box(.fit, 100, 100)), header: header)
+        let large = try RenderPlan(Self.options { _ in }, header: header)
         #expect(small.estimatedBytes * 3 < large.estimatedBytes)
         #expect(large.estimatedBytes >= 1_800 * 1_200 * 4)
     }
@@ -205,7 +205,7 @@ import VitrineServer
             Self.box(.fit, 1_000_000_000, 1_000_000_000) { $0.extend = .init() },
         ]
         for change in tooLarge {
-            let error = #expect(throws: RequestError.self) { try RenderPlan(Self.options(change), header) }
+            let error = #expect(throws: RequestError.self) { try RenderPlan(Self.options(change), header: header) }
             #expect(error?.status == 422)
             #expect(error?.code == "result-too-large")
         }
@@ -274,7 +274,7 @@ import VitrineServer
     ) throws -> PixelImage {
         var header = try SourceHeader(of: Samples.bytes("lake.jpg"))
         (header.size, header.orientation) = (source.size, orientation)
-        let plan = try RenderPlan(Self.options(change), header, settings)
+        let plan = try RenderPlan(Self.options(change), header: header, settings: settings)
         return try plan.resizer.resize(source).processed(by: plan.processors)
     }
 

@@ -54,7 +54,7 @@ package final class RedisClient: Sendable {
             guard !sentinels.isEmpty else { throw .invalidConfiguration("no sentinel is named") }
             var asking = options
             (asking.username, asking.password, asking.database) = (nil, configuration.sentinelPassword, 0)
-            let lookup = SentinelLookup(sentinels, master, asking, group)
+            let lookup = SentinelLookup(sentinels, master: master, options: asking, group: group)
             router = .one(
                 RedisNode(
                     configuration, options, group: group, mustBeMaster: true, report: { report(Event(change: $0)) }
@@ -63,7 +63,8 @@ package final class RedisClient: Sendable {
             guard !seeds.isEmpty, configuration.database == 0 else {
                 throw .invalidConfiguration("a cluster needs an address, and has only the database 0")
             }
-            router = .cluster(ClusterRouter(configuration, options, group, seeds, report))
+            router = .cluster(
+                ClusterRouter(configuration, options: options, group: group, seeds: seeds, report: report))
         }
     }
 

@@ -55,8 +55,10 @@ package final class RedisConnection: Sendable {
         push: (@Sendable ([RESPValue]) -> Void)? = nil
     ) async throws(RedisError) -> RedisConnection {
         let waiting = Waiting()
-        let (channel, handler) = try await channel(to: address, options, group, waiting, push)
-        let connection = RedisConnection(address, channel, handler, waiting, depth: options.depth)
+        let (channel, handler) = try await channel(
+            to: address, options: options, group: group, waiting: waiting, push: push)
+        let connection = RedisConnection(
+            address, channel: channel, handler: handler, waiting: waiting, depth: options.depth)
         do throws(RedisError) {
             try await connection.logIn(options)
         } catch {

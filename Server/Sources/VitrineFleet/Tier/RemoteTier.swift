@@ -108,7 +108,7 @@ public final class RemoteTier: Sendable {
         (self.log, self.counters, self.waiters, self.leases) = (log, counters, waiters, leases)
         let announcer = Announcer()
         journal = TierJournal(
-            client, configuration, log, wake: { waiters.wake($0) },
+            client, configuration: configuration, log: log, wake: { waiters.wake($0) },
             purged: {
                 counters.add(\.invalidations)
                 leases.revoke($0)
@@ -256,7 +256,9 @@ public final class RemoteTier: Sendable {
                     throw .protocolViolation("another reply to MGET")
                 }
                 if let stored = items[0].bytes {
-                    if let found = await found(stored, generation: items[1].text, key, names) { return found }
+                    if let found = await found(stored, generation: items[1].text, key: key, names: names) {
+                        return found
+                    }
                     damaged = stored.getSlice(
                         at: stored.readerIndex, length: min(stored.readableBytes, TierValue.headerSize)) ?? damaged
                 }
@@ -266,7 +268,7 @@ public final class RemoteTier: Sendable {
                 switch try await grant(key, names, replacing: damaged) {
                 case .lease(let lease): return .lease(lease)
                 case .value(let stored, let generation):
-                    return await found(stored, generation: generation, key, names) ?? .bypass
+                    return await found(stored, generation: generation, key: key, names: names) ?? .bypass
                 case .wait(let time):
                     if !hasWaited { counters.add(\.waits) }
                     hasWaited = true
@@ -333,7 +335,7 @@ public final class RemoteTier: Sendable {
         }
         guard let now = journal.now else { return .bypass }
         let value: TierValue
-        switch parsed(stored, key, generation) {
+        switch parsed(stored, key: key, generation: generation) {
         case .success(let parsed): value = parsed
         case .failure(.outdated): return nil
         case .failure(let damage):

@@ -230,7 +230,7 @@ final class TierJournal: Sendable {
             if isContinuous {
                 for (id, kind, content) in entries where state.position.map({ id > $0 }) ?? true {
                     state.position = id
-                    apply(kind, content, &state)
+                    apply(kind, content: content, state: &state)
                 }
             }
             if !isContinuous || state.epoch != epoch {
@@ -286,7 +286,7 @@ final class TierJournal: Sendable {
                 // Something is missing: the journal has it.
                 guard position == prior else { return state.pulse }
                 state.position = id
-                apply(parts[3], parts[4], &state)
+                apply(parts[3], content: parts[4], state: &state)
                 return nil
             }
             pulse?.fire()

@@ -119,7 +119,7 @@ package struct TierValue: Sendable, Equatable {
             let length = buffer.readInteger(as: UInt32.self), let checksum = buffer.readBytes(length: 16),
             buffer.readableBytes == Int(typeLength) + Int(length),
             let type = buffer.readString(length: Int(typeLength)),
-            Self.isValid(checksum, of: stored, key, secrets)
+            Self.isValid(checksum, of: stored, key: key, secrets: secrets)
         else { throw .damaged }
         guard generation == expected else { throw .outdated }
         self.init(

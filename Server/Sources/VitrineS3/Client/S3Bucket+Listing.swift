@@ -35,7 +35,7 @@ extension S3Bucket {
         if let delimiter { query.append(("delimiter", delimiter)) }
         if let token { query.append(("continuation-token", token)) }
         let answer = try await client.send(S3Call(bucket: name, query: query, limit: .mebibytes(8)))
-        let page = try page(try xml(answer, prefix, "ListBucketResult"), prefix)
+        let page = try page(try xml(answer, key: prefix, name: "ListBucketResult"), prefix)
         guard page.next == nil || page.next != token else {
             throw .invalidResponse(address(prefix), reason: "its next page is the same one")
         }

@@ -39,12 +39,12 @@ extension S3Bucket {
             guard try await !exists(key) else { throw S3Error.alreadyExists(address(key)) }
         }
         let mark = Self.mark()
-        let upload = try await begin(key, type, metadata.merging([Self.markName: mark]) { $1 })
+        let upload = try await begin(key, type: type, metadata: metadata.merging([Self.markName: mark]) { $1 })
         do {
-            let (parts, count) = try await send([first, second], &reader, upload)
+            let (parts, count) = try await send([first, second], reader: &reader, upload: upload)
             // A sequence that was cancelled may simply end.
             guard !Task.isCancelled else { throw S3Error.cancelled(address(key)) }
-            try await complete(upload, parts, mark, replacing: replacing)
+            try await complete(upload, parts: parts, mark: mark, replacing: replacing)
             return count
         } catch {
             await abort(upload)
@@ -74,7 +74,7 @@ extension S3Bucket {
             method: "POST", bucket: name, key: key, query: [("uploads", "")], headers: try Self.fields(type, metadata),
             body: [])
         let answer = try await client.send(call)
-        let root = try xml(answer, key, "InitiateMultipartUploadResult")
+        let root = try xml(answer, key: key, name: "InitiateMultipartUploadResult")
         guard let identifier = root.text(of: "UploadId"), !identifier.isEmpty, identifier.utf8.count <= 1_024 else {
             throw .invalidResponse(address(key), reason: "it names no upload")
         }
@@ -116,7 +116,7 @@ extension S3Bucket {
                     running -= 1
                 }
                 running += 1
-                group.addTask { [number] in (number, try await send(part, number, upload)) }
+                group.addTask { [number] in (number, try await send(part, number: number, upload: upload)) }
             }
             for try await (number, tag) in group { tags[number] = tag }
             return (tags, count)
@@ -147,7 +147,7 @@ extension S3Bucket {
         if !replacing { call.headers.append(("if-none-match", "*")) }
         let (result, isUncertain) = try await client.run(call)
         switch result {
-        case .success(let answer): _ = try xml(answer, upload.key, "CompleteMultipartUploadResult")
+        case .success(let answer): _ = try xml(answer, key: upload.key, name: "CompleteMultipartUploadResult")
         case .failure(let error):
             // An attempt whose answer was lost may have completed it.
             if isUncertain, let object = try? await head(upload.key), object.metadata[Self.markName] == mark { return }

@@ -122,11 +122,13 @@ struct S3Failure {
         if (200..<300).contains(status) {
             guard let report, call.method == "POST" || call.method == "PUT" else { return nil }
             // Calls that take long begin with status 200 and may still fail.
-            self.init(report, status: 500, answer, call, signedAt, now)
+            self.init(report, status: 500, answer: answer, call: call, signedAt: signedAt, now: now)
             return
         }
         if status == 304 { return nil }
-        self.init(report ?? S3Report(code: "", message: ""), status: status, answer, call, signedAt, now)
+        self.init(
+            report ?? S3Report(code: "", message: ""), status: status, answer: answer, call: call, signedAt: signedAt,
+            now: now)
     }
 
     private init(
@@ -148,7 +150,7 @@ struct S3Failure {
             (error, remedy) = (.denied(address, code: code, message: report.message), .renewCredentials)
         case (401, _), (403, _):
             error = .denied(address, code: code.isEmpty ? String(status) : code, message: report.message)
-            remedy = Self.remedy(code, fields["Date"], signedAt, now)
+            remedy = Self.remedy(code, date: fields["Date"], signedAt: signedAt, now: now)
         case (404, "NoSuchBucket"): error = .noBucket(address)
         case (404, "NoSuchUpload"): error = other
         case (404, _): error = call.key.isEmpty ? .noBucket(address) : .notFound(address)

@@ -211,7 +211,7 @@ public final class S3Client: Sendable {
                 guard attempts <= configuration.retries, demanded ?? .zero <= configuration.maximumRetryAfter,
                     state.withLock({ $0.budget.take() })
                 else { return (.failure(failure.error), isUncertain) }
-                try await pause(attempts, demanded, call)
+                try await pause(attempts, demanded: demanded, call: call)
             default: return (.failure(failure.error), isUncertain)
             }
         }

@@ -42,7 +42,9 @@ package enum S3Time {
             fraction = value
             for _ in text.utf8.count..<9 { fraction *= 10 }
         }
-        guard rest.elementsEqual("Z".utf8), let seconds = seconds(year, month, day, hour, minute, second) else {
+        guard rest.elementsEqual("Z".utf8),
+            let seconds = seconds(year: year, month: month, day: day, hour: hour, minute: minute, second: second)
+        else {
             return nil
         }
         return .seconds(seconds) + .nanoseconds(fraction)
@@ -59,7 +61,9 @@ package enum S3Time {
         guard clock.count == 3, let hour = digits(clock[0], 2), let minute = digits(clock[1], 2),
             let second = digits(clock[2], 2)
         else { return nil }
-        return seconds(year, Int64(month + 1), day, hour, minute, second).map { .seconds($0) }
+        return seconds(year: year, month: Int64(month + 1), day: day, hour: hour, minute: minute, second: second).map {
+            .seconds($0)
+        }
     }
 
     /// Parses the value of a `Retry-After` field: a number of seconds, or a date.

@@ -44,7 +44,7 @@ package struct RequestSigner: Sendable {
     ///   - time: The time of `x-amz-date`, since 1970.
     package func authorization(for request: Request, payloadHash: String, at time: Duration) -> String {
         let names = Self.signedNames(request)
-        let signature = signature(of: request, names, payloadHash, time)
+        let signature = signature(of: request, names: names, payloadHash: payloadHash, time: time)
         return "AWS4-HMAC-SHA256 Credential=\(credentials.accessKey)/\(scope(time)), "
             + "SignedHeaders=\(names), Signature=\(signature)"
     }
@@ -66,7 +66,7 @@ package struct RequestSigner: Sendable {
             ("X-Amz-SignedHeaders", names)
         ]
         if let token = credentials.sessionToken { request.query.append(("X-Amz-Security-Token", token)) }
-        let signature = signature(of: request, names, Self.unsignedPayload, time)
+        let signature = signature(of: request, names: names, payloadHash: Self.unsignedPayload, time: time)
         return Self.encoded(request.query) + "&X-Amz-Signature=" + signature
     }
 

@@ -289,13 +289,14 @@ struct InstanceMetadata: Sendable {
     func credentials(at endpoint: String?) async throws(S3Error) -> S3Credentials {
         let base = endpoint ?? "http://169.254.169.254"
         let token = try await text(
-            base + "/latest/api/token", "PUT", ["X-aws-ec2-metadata-token-ttl-seconds": "21600"])
+            base + "/latest/api/token", method: "PUT", headers: ["X-aws-ec2-metadata-token-ttl-seconds": "21600"])
         let fields: HTTPHeaders = ["X-aws-ec2-metadata-token": token]
-        let roles = try await text(base + Self.path, "GET", fields)
+        let roles = try await text(base + Self.path, method: "GET", headers: fields)
         guard let role = roles.split(whereSeparator: \.isNewline).first else {
             throw .noCredentials(reason: "the virtual machine has no role")
         }
-        let json = try await text(base + Self.path + RequestSigner.encoded(String(role)), "GET", fields)
+        let json = try await text(
+            base + Self.path + RequestSigner.encoded(String(role)), method: "GET", headers: fields)
         guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(json.utf8)),
             answer.Code.map({ $0 == "Success" }) ?? true
         else { throw .noCredentials(reason: "the answer of the instance metadata service is not valid") }

@@ -118,7 +118,9 @@ extension S3Source: HTTPTransport {
         case "GET": break
         default: throw .notSupported(url, reason: "the method \(S3Error.line(request.method)) of an s3 URL")
         }
-        if let range = request.range, let contents = try await part(bucket, key, range, request.ifRange, limit) {
+        if let range = request.range,
+            let contents = try await part(bucket, key: key, range: range, validator: request.ifRange, limit: limit)
+        {
             return Self.response(contents.head, contents.bytes, at: request)
         }
         let known = request.headers["If-None-Match"]

@@ -75,7 +75,7 @@ final class Gallery: Sendable {
         guard path.hasPrefix(Self.prefix + "/") else { return nil }
         var response: Response
         do throws(RequestError) {
-            response = try await answer(request, String(path.dropFirst(Self.prefix.count + 1)), context)
+            response = try await answer(request, path: String(path.dropFirst(Self.prefix.count + 1)), context: context)
         } catch {
             response = .error(error)
             if error.status == 405 { response.headers[.allow] = ImageMethods.allowed }
@@ -94,7 +94,7 @@ final class Gallery: Sendable {
         let current = current.withLock { $0 }
         if path == "token", request.method == .post { return try await signIn(request, current.access) }
         guard request.method == .get || request.method == .head else {
-            throw RequestError(405, "method-not-allowed", "The gallery has GET and HEAD only.")
+            throw RequestError(405, code: "method-not-allowed", reason: "The gallery has GET and HEAD only.")
         }
         // These say nothing about files, and the page needs them to ask for the token.
         if path.hasPrefix("assets/"), let response = ServerPages.response(String(path.dropFirst(7)), to: request) {
@@ -104,18 +104,21 @@ final class Gallery: Sendable {
         case .allowed: break
         case .tokenNeeded:
             let page = path.isEmpty ? ServerPages.response("index.html", to: request, status: .unauthorized) : nil
-            guard let page else { throw RequestError(401, "token-needed", "The gallery needs its token.") }
+            guard let page else {
+                throw RequestError(401, code: "token-needed", reason: "The gallery needs its token.")
+            }
             return page
         case .refused:
-            throw RequestError(403, "other-machine", "The gallery has no token, so that only this machine may open it.")
+            throw RequestError(
+                403, code: "other-machine", reason: "The gallery has no token, so that only this machine may open it.")
         }
         let parameters = Parameters(request)
         switch path {
         case "":
             guard let page = ServerPages.response("index.html", to: request) else { break }
             return page
-        case "api/folder": return try await folder(parameters, current, context)
-        case "api/details": return try await details(parameters, current, context)
+        case "api/folder": return try await folder(parameters, current: current, context: context)
+        case "api/details": return try await details(parameters, current: current, context: context)
         case "api/cover":
             let folder = try GalleryFiles.names(of: parameters["path"] ?? "")
             let names = try await listings.cover(of: folder).map { SettingValue.text($0) }
@@ -123,9 +126,9 @@ final class Gallery: Sendable {
         case "api/changes": return try changes(parameters)
         default:
             if path.hasPrefix("original/") { return try await original(request, parameters) }
-            if path.hasPrefix("media/") { return await media(request, current, context) }
+            if path.hasPrefix("media/") { return await media(request, current: current, context: context) }
         }
-        throw RequestError(404, "not-found", "There is nothing at this path.")
+        throw RequestError(404, code: "not-found", reason: "There is nothing at this path.")
     }
 
     /// The percent-decoded values of a query. A plus sign is one.
@@ -148,7 +151,8 @@ final class Gallery: Sendable {
         func integer(_ name: String, in range: ClosedRange<Int>, default other: Int) throws(RequestError) -> Int {
             guard let text = values[name] else { return other }
             guard let value = Int(text), range.contains(value) else {
-                throw RequestError(400, "invalid-parameter", "“\(name)” is not a number of the right size.")
+                throw RequestError(
+                    400, code: "invalid-parameter", reason: "“\(name)” is not a number of the right size.")
             }
             return value
         }
@@ -158,13 +162,13 @@ final class Gallery: Sendable {
 
     private func signIn(_ request: Request, _ access: GalleryAccess) async throws(RequestError) -> Response {
         guard let body = try? await request.body.collect(upTo: 4_096) else {
-            throw RequestError(413, "too-large", "The body is larger than 4 KiB.")
+            throw RequestError(413, code: "too-large", reason: "The body is larger than 4 KiB.")
         }
         let text = String(buffer: body)
         let value = text.hasPrefix("token=")
             ? text.dropFirst(6).replacing("+", with: " ").removingPercentEncoding : nil
         guard access.isToken(value?.trimmingCharacters(in: .whitespacesAndNewlines)), let value else {
-            throw RequestError(401, "token-needed", "This is not the token.")
+            throw RequestError(401, code: "token-needed", reason: "This is not the token.")
         }
         let allowed = CharacterSet.alphanumerics.intersection(CharacterSet(charactersIn: "\u{21}"..."\u{7E}"))
         let token = value.trimmingCharacters(in: .whitespacesAndNewlines)
@@ -184,7 +188,7 @@ final class Gallery: Sendable {
         query.folder = try GalleryFiles.names(of: parameters["path"] ?? "")
         if let order = parameters["sort"] {
             guard let order = GalleryQuery.Order(rawValue: order) else {
-                throw RequestError(400, "invalid-parameter", "“sort” is name, date or size.")
+                throw RequestError(400, code: "invalid-parameter", reason: "“sort” is name, date or size.")
             }
             query.order = order
         }
@@ -245,7 +249,8 @@ final class Gallery: Sendable {
         _ parameters: Parameters, current: Current, context: ServerRequestContext
     ) async throws(RequestError) -> Response {
         guard let listing = parameters["listing"].flatMap({ listings.listing($0) }) else {
-            throw RequestError(410, "listing-gone", "The listing is no longer kept; ask for the folder again.")
+            throw RequestError(
+                410, code: "listing-gone", reason: "The listing is no longer kept; ask for the folder again.")
         }
         let offset = try parameters.integer("offset", in: 0...10_000_000, default: 0)
         let limit = try parameters.integer("limit", in: 1...Self.maximumPage, default: 100)
@@ -360,7 +365,7 @@ final class Gallery: Sendable {
         }
         headers[.contentLength] = String(part.count)
         guard request.method == .get else { return Response(status: status, headers: headers) }
-        return Response(status: status, headers: headers, body: Self.body(file, part, executor))
+        return Response(status: status, headers: headers, body: Self.body(file, part: part, executor: executor))
     }
 
     private static func escaped(_ name: String) -> String {

@@ -102,13 +102,13 @@ struct GalleryFiles: Sendable {
     }
 
     private func open(_ names: [String], isDirectory: Bool) throws(RequestError) -> Int32 {
-        var directory = openAt(AT_FDCWD, root, O_RDONLY | O_CLOEXEC | O_DIRECTORY)
+        var directory = openAt(AT_FDCWD, name: root, flags: O_RDONLY | O_CLOEXEC | O_DIRECTORY)
         guard directory >= 0 else { throw .sourceNotFound }
         for (index, name) in names.enumerated() {
             let isFile = !isDirectory && index == names.count - 1
             // O_NONBLOCK: opening a FIFO without a writer must not wait for ever.
             let flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | (isFile ? O_NONBLOCK : O_DIRECTORY)
-            let next = openAt(directory, name, flags)
+            let next = openAt(directory, name: name, flags: flags)
             close(directory)
             guard next >= 0 else { throw .sourceNotFound }
             directory = next

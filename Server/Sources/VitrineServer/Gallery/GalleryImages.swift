@@ -8,7 +8,9 @@ struct GalleryBackend: ImageBackend {
     let backend: ServerBackend
 
     func parse(_ target: ImageTarget) throws(RequestError) -> ImageURL {
-        guard target.grammar != .thumbor else { throw RequestError(404, "not-found", "There is no image at this path.") }
+        guard target.grammar != .thumbor else {
+            throw RequestError(404, code: "not-found", reason: "There is no image at this path.")
+        }
         let url = try backend.parse(target)
         guard url.source.hasPrefix("local:///") else { throw .forbiddenSource("the gallery shows local files only") }
         let path = url.source.dropFirst(9).prefix { $0 != "?" && $0 != "#" }

@@ -76,7 +76,7 @@ final class GalleryListings: Sendable {
         let result = await withTaskCancellationHandler {
             await executor.run { () -> Result<GalleryListing, RequestError> in
                 do throws(RequestError) {
-                    return .success(try Self.read(query, files, flag))
+                    return .success(try Self.read(query, files: files, flag: flag))
                 } catch {
                     return .failure(error)
                 }
@@ -146,9 +146,9 @@ final class GalleryListings: Sendable {
             isTruncated = isTruncated || !rest.isEmpty
             folders = words.isEmpty ? [] : folders.filter { name in words.allSatisfy { folded(name).contains($0) } }
         }
-        guard !flag.isSet else { throw RequestError(499, "client-left", "The request was cancelled.") }
+        guard !flag.isSet else { throw RequestError(499, code: "client-left", reason: "The request was cancelled.") }
         folders = inOrder(folders) { $0 }
-        return GalleryListing(query, folders, sorted(found, query), isTruncated: isTruncated)
+        return GalleryListing(query, folders: folders, entries: sorted(found, query), isTruncated: isTruncated)
     }
 
     private static func sorted(_ entries: [GalleryListing.Entry], _ query: GalleryQuery) -> [GalleryListing.Entry] {

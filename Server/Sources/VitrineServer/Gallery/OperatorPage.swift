@@ -17,7 +17,7 @@ struct OperatorPage: Sendable {
         let path = request.uri.path
         guard path == "/" || path == "/admin" || path.hasPrefix("/admin/") else { return nil }
         guard request.method == .get || request.method == .head else {
-            throw RequestError(405, "method", "The method is not allowed here.")
+            throw RequestError(405, code: "method", reason: "The method is not allowed here.")
         }
         switch path {
         case "/":
@@ -27,7 +27,8 @@ struct OperatorPage: Sendable {
             let signed = try signed(Gallery.Parameters(request)["path"] ?? "")
             return ServerPages.json(SettingValue.table(["path": .text(signed)]).json + "\n")
         case "/admin/preview":
-            return try await preview(try signed(Gallery.Parameters(request)["path"] ?? ""), request, channel)
+            return try await preview(
+                try signed(Gallery.Parameters(request)["path"] ?? ""), request: request, channel: channel)
         default:
             guard path.hasPrefix("/admin/assets/") else { return nil }
             return ServerPages.response(String(path.dropFirst("/admin/assets/".count)), to: request)
@@ -38,7 +39,7 @@ struct OperatorPage: Sendable {
     private func signed(_ path: String) throws(RequestError) -> String {
         let path = path.hasPrefix("/") ? path : "/" + path
         guard path.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), path.utf8.count > 1 else {
-            throw RequestError(400, "malformed-path", "The path is not percent-encoded.")
+            throw RequestError(400, code: "malformed-path", reason: "The path is not percent-encoded.")
         }
         let configuration = configuration()
         guard let key = configuration.keys.first, let salt = configuration.salts.first else {

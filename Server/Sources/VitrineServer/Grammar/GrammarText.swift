@@ -10,13 +10,15 @@ enum GrammarText {
     ///   characters or bytes that were no UTF-8.
     static func checkPath(_ path: Substring) throws(RequestError) {
         guard path.utf8.count <= maximumPathLength else {
-            throw RequestError(414, "path-too-long", "The path has more than \(maximumPathLength) bytes.")
+            throw RequestError(414, code: "path-too-long", reason: "The path has more than \(maximumPathLength) bytes.")
         }
         let isASCII = path.utf8.allSatisfy { $0 < 0x80 }
         // Bytes that were not UTF-8 have become the replacement character.
         guard !path.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }),
             isASCII || !path.unicodeScalars.contains("\u{FFFD}")
-        else { throw RequestError(400, "malformed-path", "The path has a control character or is not UTF-8.") }
+        else {
+            throw RequestError(400, code: "malformed-path", reason: "The path has a control character or is not UTF-8.")
+        }
     }
 
     /// The parts between separators, empty ones included. A mark that combines with a separator does not hide it.
@@ -137,8 +139,8 @@ enum GrammarText {
     static func source(_ text: String?) throws(RequestError) -> String {
         guard let text else {
             throw RequestError(
-                400, "invalid-source",
-                "The source is not encoded correctly or has control characters. "
+                400, code: "invalid-source",
+                reason: "The source is not encoded correctly or has control characters. "
                     + "One that is not in base64 stands behind “plain/”.")
         }
         guard !text.isEmpty else { throw .missingSource }
@@ -181,28 +183,29 @@ extension GrammarText {
 // MARK: Errors
 
 extension RequestError {
-    static let missingSource = RequestError(400, "missing-source", "The path names no source.")
+    static let missingSource = RequestError(400, code: "missing-source", reason: "The path names no source.")
 
     /// An option that is in neither grammar.
     static func unknownOption(_ name: some StringProtocol) -> RequestError {
         // An address where options are expected.
         let isAddress = ["http", "https", "local", "data", "s3"].contains(name.lowercased())
         let hint = isAddress ? " An address that is not in base64 stands behind “plain/”." : ""
-        return RequestError(400, "unknown-option", "There is no option \(GrammarText.printable(name)).\(hint)")
+        return RequestError(
+            400, code: "unknown-option", reason: "There is no option \(GrammarText.printable(name)).\(hint)")
     }
 
     /// An option of the grammar that this server does not have.
     static func unsupportedOption(_ name: some StringProtocol, _ why: String? = nil) -> RequestError {
         let name = GrammarText.printable(name)
         return RequestError(
-            400, "unsupported-option",
-            "The option \(name) is not supported" + (why.map { ": \($0)." } ?? "."))
+            400, code: "unsupported-option",
+            reason: "The option \(name) is not supported" + (why.map { ": \($0)." } ?? "."))
     }
 
     /// An argument that is missing, surplus, out of range or of the wrong type.
     static func invalidArgument(_ option: some StringProtocol, _ expected: String) -> RequestError {
         RequestError(
-            400, "invalid-argument", "The option \(GrammarText.printable(option)) takes \(expected).")
+            400, code: "invalid-argument", reason: "The option \(GrammarText.printable(option)) takes \(expected).")
     }
 }
 

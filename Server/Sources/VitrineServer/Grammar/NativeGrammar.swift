@@ -89,7 +89,7 @@ package struct NativeGrammar: Sendable {
             segments = segments.dropFirst()
             let option = try NativeOption.find(parts[0])
             asked.append([option])
-            try apply(option, parts.dropFirst(), to: &options, &applied)
+            try apply(option, arguments: parts.dropFirst(), to: &options, applied: &applied)
         }
         return asked
     }
@@ -132,11 +132,12 @@ package struct NativeGrammar: Sendable {
             let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2 else {
                 throw RequestError(
-                    400, "invalid-preset", "A preset has the form name=options, not \(GrammarText.printable(line)).")
+                    400, code: "invalid-preset",
+                    reason: "A preset has the form name=options, not \(GrammarText.printable(line)).")
             }
             let (name, value) = (GrammarText.trimmed(parts[0]), GrammarText.trimmed(parts[1]))
             guard !name.isEmpty, !value.isEmpty else {
-                throw RequestError(400, "invalid-preset", "A preset has a name and at least one option.")
+                throw RequestError(400, code: "invalid-preset", reason: "A preset has a name and at least one option.")
             }
             presets[String(name)] = String(value)
         }
@@ -156,7 +157,8 @@ package struct NativeGrammar: Sendable {
                 try options.checkResultSides()
             } catch {
                 throw RequestError(
-                    error.status, error.code, "In the preset \(GrammarText.printable(name)): \(error.reason)")
+                    error.status, code: error.code,
+                    reason: "In the preset \(GrammarText.printable(name)): \(error.reason)")
             }
         }
         for name in (allowedOptions ?? []).sorted() { _ = try NativeOption.find(name[...]) }
@@ -174,11 +176,12 @@ package struct NativeGrammar: Sendable {
         preset name: String, to options: inout ProcessingOptions, _ applied: inout AppliedPresets
     ) throws(RequestError) {
         guard let definition = presets[name] else {
-            throw RequestError(400, "unknown-preset", "There is no preset \(GrammarText.printable(name)).")
+            throw RequestError(
+                400, code: "unknown-preset", reason: "There is no preset \(GrammarText.printable(name)).")
         }
         guard !applied.stack.contains(name) else {
             throw RequestError(
-                400, "recursive-preset", "The preset \(GrammarText.printable(name)) contains itself.")
+                400, code: "recursive-preset", reason: "The preset \(GrammarText.printable(name)) contains itself.")
         }
         applied.count += 1
         guard applied.count <= 64 else { throw .invalidArgument("preset", "at most 64 presets in all") }
@@ -186,9 +189,10 @@ package struct NativeGrammar: Sendable {
         for segment in GrammarText.split(definition[...], at: "/") {
             guard let parts = split(segment) else {
                 throw RequestError(
-                    400, "invalid-preset", "\(GrammarText.printable(segment)) is not an option with arguments.")
+                    400, code: "invalid-preset",
+                    reason: "\(GrammarText.printable(segment)) is not an option with arguments.")
             }
-            try apply(NativeOption.find(parts[0]), parts.dropFirst(), to: &options, &applied)
+            try apply(NativeOption.find(parts[0]), arguments: parts.dropFirst(), to: &options, applied: &applied)
         }
         applied.stack.removeLast()
     }
@@ -204,7 +208,8 @@ package struct NativeGrammar: Sendable {
         }
         guard ProcessingOptions.ResizingType(rawValue: String(first)) == nil || segments.count == 1 else {
             throw RequestError(
-                400, "malformed-path", "Write /resize:fill:300:400/ instead of the old form /fill/300/400/.")
+                400, code: "malformed-path",
+                reason: "Write /resize:fill:300:400/ instead of the old form /fill/300/400/.")
         }
         let parts = GrammarText.split(segments.joined(separator: "")[...], at: ".")
         let format = try extensionPart(parts)
@@ -223,8 +228,8 @@ package struct NativeGrammar: Sendable {
     private func extensionPart(_ parts: [Substring]) throws(RequestError) -> Substring? {
         guard parts.count <= 2 else {
             throw RequestError(
-                400, "invalid-source",
-                "The source has several formats; escape @ as %40 in plain sources.")
+                400, code: "invalid-source",
+                reason: "The source has several formats; escape @ as %40 in plain sources.")
         }
         guard parts.count == 2, !parts[1].isEmpty else { return nil }
         return parts[1]

@@ -22,8 +22,8 @@ package struct ProcessingRules: Sendable {
         if onlyPresets {
             guard url.request == .presets else {
                 throw RequestError(
-                    400, "only-presets",
-                    "URLs of this server name presets, which only /SIGNATURE/PRESET/… can do.")
+                    400, code: "only-presets",
+                    reason: "URLs of this server name presets, which only /SIGNATURE/PRESET/… can do.")
             }
             return
         }
@@ -31,8 +31,8 @@ package struct ProcessingRules: Sendable {
         for options in asked where allowed.isDisjoint(with: options) {
             let names = options.map(\.rawValue).sorted()
             throw RequestError(
-                400, "forbidden-option",
-                names.isEmpty
+                400, code: "forbidden-option",
+                reason: names.isEmpty
                     ? "The URL asks for an effect that is not among the allowed options."
                     : "The option \(names.joined(separator: " or ")) is not allowed in URLs.")
         }

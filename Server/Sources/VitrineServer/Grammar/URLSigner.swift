@@ -144,7 +144,8 @@ public struct URLSigner: Sendable {
     package static func checkPlaceholder(_ signature: Substring) throws(RequestError) {
         guard !signature.isEmpty, !signature.contains(":"), !signature.contains("%") else {
             throw RequestError(
-                400, "malformed-path", "The path begins with a signature, or with /insecure/ where none is needed.")
+                400, code: "malformed-path",
+                reason: "The path begins with a signature, or with /insecure/ where none is needed.")
         }
     }
 }

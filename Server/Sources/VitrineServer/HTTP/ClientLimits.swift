@@ -21,13 +21,15 @@ package final class RequestCounter: Sendable {
     func begin(_ client: ClientAddress) -> RequestError? {
         state.withLock { state in
             guard state.total < most else {
-                return RequestError(503, "overloaded", "There are too many requests under way.", retryAfter: 1)
+                return RequestError(
+                    503, code: "overloaded", reason: "There are too many requests under way.", retryAfter: 1)
             }
             let own = state.clients[client.client] ?? 0
             // The peers of a Unix socket are proxies, which speak for any number of clients.
             guard own < mostOfClient || client.isUnix else {
                 return RequestError(
-                    429, "client-limit", "There are too many requests of this client under way.", retryAfter: 1)
+                    429, code: "client-limit", reason: "There are too many requests of this client under way.",
+                    retryAfter: 1)
             }
             state.total += 1
             state.clients[client.client] = own + 1

@@ -11,8 +11,8 @@ package struct ErrorAnswer {
     static func visible(_ error: any Error) -> RequestError {
         switch error {
         case let error as RequestError: error
-        case is CancellationError: RequestError(499, "client-left", "The request was cancelled.")
-        default: RequestError(500, "internal", "The server failed to make the image.")
+        case is CancellationError: RequestError(499, code: "client-left", reason: "The request was cancelled.")
+        default: RequestError(500, code: "internal", reason: "The server failed to make the image.")
         }
     }
 

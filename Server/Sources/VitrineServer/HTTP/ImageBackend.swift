@@ -42,7 +42,7 @@ package protocol ImageBackend: Sendable {
 
 extension ImageBackend {
     package func document(_ document: IIIFDocument, request: RequestInformation) async throws -> ImageAnswer {
-        throw RequestError(404, "not-found", "There is nothing at this path.")
+        throw RequestError(404, code: "not-found", reason: "There is nothing at this path.")
     }
 }
 

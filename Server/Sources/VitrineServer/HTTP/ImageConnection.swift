@@ -292,7 +292,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         answer.finish()
         context.write(wrapOutboundOut(.byteBuffer(answer.bytes)), promise: nil)
         if let body = answer.body {
-            context.write(wrapOutboundOut(.byteBuffer(body)), promise: counting(body, context, nil))
+            context.write(wrapOutboundOut(.byteBuffer(body)), promise: counting(body, context: context, promise: nil))
         }
         hasUnflushed = true
     }
@@ -309,13 +309,13 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         let (fields, hosts, closes, upgrades) = Self.fields(head.headers)
         let isHTTP11 = head.version.major == 1 && head.version.minor >= 1
         guard hosts.count == 1 || (hosts.isEmpty && !isHTTP11) else {
-            return refuse(RequestError(400, "bad-host", "A request has exactly one Host."), context)
+            return refuse(RequestError(400, code: "bad-host", reason: "A request has exactly one Host."), context)
         }
         guard isHTTP11 || !departure.isOtherProtocol else {
-            return refuse(RequestError(505, "unknown-version", "The protocol is not HTTP."), context)
+            return refuse(RequestError(505, code: "unknown-version", reason: "The protocol is not HTTP."), context)
         }
         guard let method = Self.method(head.method) else {
-            return refuse(RequestError(400, "bad-request", "The method is malformed."), context)
+            return refuse(RequestError(400, code: "bad-request", reason: "The method is malformed."), context)
         }
         // The parser stops reading after a request to change the protocol.
         let isLast = closes || !isHTTP11 || upgrades || method == .connect
@@ -378,10 +378,10 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
         switch error {
         case .headerOverflow:
-            refuse(RequestError(431, "header-too-large", "The header or the URL is too large."), context)
+            refuse(RequestError(431, code: "header-too-large", reason: "The header or the URL is too large."), context)
         case .invalidVersion:
-            refuse(RequestError(505, "unknown-version", "The version of HTTP is not supported."), context)
-        default: refuse(RequestError(400, "bad-request", "The request is malformed."), context)
+            refuse(RequestError(505, code: "unknown-version", reason: "The version of HTTP is not supported."), context)
+        default: refuse(RequestError(400, code: "bad-request", reason: "The request is malformed."), context)
         }
     }
 
@@ -419,7 +419,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             let buffer = encode(head, of: request, context)
             context.write(wrapOutboundOut(.byteBuffer(buffer)), promise: promise)
         case .body(let bytes):
-            write(bytes, context, promise)
+            write(bytes, context: context, promise: promise)
         case .end:
             if framing == .chunks {
                 context.write(wrapOutboundOut(.byteBuffer(ByteBuffer(staticString: "0\r\n\r\n"))), promise: promise)
@@ -434,7 +434,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private func write(_ bytes: ByteBuffer, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         switch framing {
         case .length:
-            let promise = counting(bytes, context, promise)
+            let promise = counting(bytes, context: context, promise: promise)
             context.write(wrapOutboundOut(.byteBuffer(bytes)), promise: promise)
         case .none: promise?.succeed()
         case .chunks:

@@ -69,19 +69,21 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         if configuration.hasIIIF, target.utf8.starts(with: "/iiif/".utf8) { exchange.route = .iiif }
         guard method == .get || method == .head else {
             if method == .options { return preflight(exchange) }
-            return failure(RequestError(405, "method-not-allowed", "Images have GET and HEAD only."), exchange)
+            return failure(
+                RequestError(405, code: "method-not-allowed", reason: "Images have GET and HEAD only."), exchange)
         }
         if fields.hasBody {
-            let error = RequestError(413, "body-not-allowed", "A request for an image has no body.")
+            let error = RequestError(413, code: "body-not-allowed", reason: "A request for an image has no body.")
             return failure(error, exchange, closes: true)
         }
         guard whole.utf8.count <= configuration.maximumTargetLength else {
-            return failure(RequestError(414, "target-too-long", "The URL is too long."), exchange)
+            return failure(RequestError(414, code: "target-too-long", reason: "The URL is too long."), exchange)
         }
         if target.utf8.count == 7, target == "/health" { return health(exchange) }
 
         if exchange.route == .iiif, !IIIFDocument.isImage(target) {
-            return await document(target, request, mountLength: mountLength, exchange, context: context)
+            return await document(
+                target, request: request, mountLength: mountLength, exchange: exchange, context: context)
         }
         let known: KnownTarget<Backend.Plan>
         do {
@@ -91,7 +93,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         }
         exchange.route = known.route
         if let expires = known.url.options.expires, Int64(expires) <= now() {
-            return failure(RequestError(404, "expired", "The URL has expired."), exchange, isImage: true)
+            return failure(RequestError(404, code: "expired", reason: "The URL has expired."), exchange, isImage: true)
         }
         if known.route == .information {
             return await information(known, exchange, context: context)
@@ -158,7 +160,9 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         return (.native, ImageTarget(grammar: .native, path: path, query: query))
     }
 
-    private static var nothingHere: RequestError { RequestError(404, "not-found", "There is nothing at this path.") }
+    private static var nothingHere: RequestError {
+        RequestError(404, code: "not-found", reason: "There is nothing at this path.")
+    }
 
     private func preflight(_ exchange: Exchange) -> Response {
         var fields = commonFields(exchange)
@@ -195,15 +199,17 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         if known.isOpen {
             choice = configuration.negotiation.choice(for: exchange.fields.accept)
             if configuration.refusesUnacceptable, configuration.negotiation.isUnacceptable(choice) {
-                let error = RequestError(406, "not-acceptable", "The client accepts none of the enabled formats.")
+                let error = RequestError(
+                    406, code: "not-acceptable", reason: "The client accepts none of the enabled formats.")
                 return failure(error, exchange, extra: varying.field(isOpen: true, isRaw: false))
             }
         } else {
             choice = .byURL
         }
         if let found = resultAtHand(known, choice) {
-            let kept = keptHead(for: found.head, found.origin, known, choice, now: now())
-            return send(found.head, found.bytes, kept.head, found.origin, [], exchange)
+            let kept = keptHead(for: found.head, origin: found.origin, known: known, choice: choice, now: now())
+            return send(
+                found.head, whole: found.bytes, head: kept.head, origin: found.origin, stages: [], exchange: exchange)
         }
         do {
             let request = RequestInformation(id: exchange.requestID, isBackground: exchange.fields.isBackground)
@@ -212,7 +218,9 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
                 try await backend.result(for: plan, format: choice, request: request)
             }
             let head = head(for: answer.result, answer.origin, known, now: now())
-            return send(answer.result, answer.result.bytes, head, answer.origin, answer.stages, exchange)
+            return send(
+                answer.result, whole: answer.result.bytes, head: head, origin: answer.origin, stages: answer.stages,
+                exchange: exchange)
         } catch {
             var extra = HTTPFields()
             if configuration.fallback != nil { extra = varying.field(isOpen: known.isOpen, isRaw: false) }
@@ -248,7 +256,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
             return nil
         }
         guard let found = resultAtHand(known, choice) else { return nil }
-        let kept = keptHead(for: found.head, found.origin, known, choice, now: time)
+        let kept = keptHead(for: found.head, origin: found.origin, known: known, choice: choice, now: time)
         let allocator = request.channel.allocator
         if fields.ifNoneMatch != nil || fields.ifModifiedSince != nil,
             Precondition.isNotModified(
@@ -283,7 +291,9 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
             let head = AnswerHead(
                 for: answer.result, origin: answer.origin, url: nil, varying: varying.byOrigin,
                 configuration: configuration, now: now())
-            return send(answer.result, answer.result.bytes, head, answer.origin, answer.stages, exchange)
+            return send(
+                answer.result, whole: answer.result.bytes, head: head, origin: answer.origin, stages: answer.stages,
+                exchange: exchange)
         } catch {
             return failure(ErrorAnswer.visible(error), exchange)
         }
@@ -316,7 +326,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
             var response = Response(status: .notModified, headers: head.withoutBody)
             // A length of 0 would be that of the image.
             response.headers[.contentLength] = nil
-            complete(&response.headers, stages, exchange)
+            complete(&response.headers, stages: stages, exchange: exchange)
             observe(exchange, status: 304, origin: origin, mediaType: result.mediaType, stages: stages)
             return response
         }
@@ -331,11 +341,11 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
             switch range {
             case .unsatisfiable:
                 let extra: HTTPFields = [.contentRange: "bytes */\(count)"]
-                let error = RequestError(416, "range-not-satisfiable", "The range begins behind the end.")
+                let error = RequestError(416, code: "range-not-satisfiable", reason: "The range begins behind the end.")
                 return failure(error, exchange, extra: extra)
             case .part(let part):
                 guard let slice = bytes.getSlice(at: bytes.readerIndex + part.lowerBound, length: part.count) else {
-                    return failure(RequestError(500, "internal", "The range cannot be read."), exchange)
+                    return failure(RequestError(500, code: "internal", reason: "The range cannot be read."), exchange)
                 }
                 bytes = slice
                 status = .partialContent
@@ -344,7 +354,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
                     HTTPField(name: .contentRange, value: "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(count)"))
             }
         }
-        complete(&headers, stages, exchange)
+        complete(&headers, stages: stages, exchange: exchange)
         let sent = exchange.isHead ? 0 : bytes.readableBytes
         observe(
             exchange, status: status.code, origin: origin, mediaType: result.mediaType, bytes: sent, stages: stages)
@@ -372,7 +382,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         if configuration.allowedOrigins.contains("*") || exchange.route == .iiif {
             fields.append(HTTPField(name: .accessControlAllowOrigin, value: "*"))
         }
-        complete(&fields, [], exchange)
+        complete(&fields, stages: [], exchange: exchange)
         if let vary = varying.byOrigin { fields.append(HTTPField(name: .vary, value: vary)) }
         return fields
     }
@@ -520,13 +530,13 @@ package final class KnownTargets<Plan: Sendable>: Sendable {
             state.withLock { state in
                 if let known = state.current[key] { return known }
                 guard let known = state.last[key] else { return nil }
-                insert(known, key, &state)
+                insert(known, key: key, state: &state)
                 return known
             }
         }
         set {
             guard let newValue else { return }
-            state.withLock { insert(newValue, key, &$0) }
+            state.withLock { insert(newValue, key: key, state: &$0) }
         }
     }
 

@@ -127,14 +127,14 @@ package struct FormatNegotiation: Sendable {
         let main = UnsafeBufferPointer(rebasing: bytes[type.lowerBound..<slash])
         if main.count == 1, main[0] == 0x2A {
             guard subtype.count == 1, subtype[0] == 0x2A else { return false }
-            note(value, level: 0, at: types.indices, &quality, &level)
+            note(value, level: 0, at: types.indices, quality: &quality, level: &level)
         } else if FieldText.equal(main, Self.image) {
             if subtype.count == 1, subtype[0] == 0x2A {
-                note(value, level: 1, at: types.indices, &quality, &level)
+                note(value, level: 1, at: types.indices, quality: &quality, level: &level)
             } else {
                 for place in types.indices {
                     guard types[place].subtypes.contains(where: { FieldText.equal(subtype, $0) }) else { continue }
-                    note(value, level: 2, at: place..<(place + 1), &quality, &level)
+                    note(value, level: 2, at: place..<(place + 1), quality: &quality, level: &level)
                 }
             }
         }

@@ -157,7 +157,8 @@ struct IIIFDocuments: Sendable {
         return .table([
             "@context": .text("http://iiif.io/api/presentation/3/context.json"), "id": .text(address),
             "type": .text("Manifest"), "label": Self.label(label),
-            "items": .list(canvases.enumerated().map { canvas($1, "\(address)/canvas/\($0 + 1)", document.base) }),
+            "items": .list(
+                canvases.enumerated().map { canvas($1, address: "\(address)/canvas/\($0 + 1)", base: document.base) })
         ])
     }
 

@@ -43,14 +43,14 @@ package struct IIIFGrammar: Sendable {
         let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
         guard segments.count >= 6, let first = segments.first,
             let version = Int(first).flatMap(IIIFParameters.Version.init)
-        else { throw RequestError(404, "not-found", "There is no image at this path.") }
+        else { throw RequestError(404, code: "not-found", reason: "There is no image at this path.") }
         // Proxies may have decoded the slashes of an identifier.
         let identifier = path[first.endIndex..<segments[segments.endIndex - 4].startIndex].dropFirst().dropLast()
         let source = try source(of: identifier)
         var texts: [Substring] = []
         for segment in segments.suffix(4) {
             guard let text = String(segment).removingPercentEncoding else {
-                throw RequestError(400, "malformed-path", "The path is not percent-encoded correctly.")
+                throw RequestError(400, code: "malformed-path", reason: "The path is not percent-encoded correctly.")
             }
             texts.append(Substring(text))
         }
@@ -89,7 +89,7 @@ package struct IIIFGrammar: Sendable {
                 (name, page) = (identifier[..<mark], number)
             }
         }
-        let missing = RequestError(404, "not-found", "There is no image of this identifier.")
+        let missing = RequestError(404, code: "not-found", reason: "There is no image of this identifier.")
         guard let text = String(name).removingPercentEncoding, !text.isEmpty,
             text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
         else { throw missing }

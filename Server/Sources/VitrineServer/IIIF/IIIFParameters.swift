@@ -64,7 +64,7 @@ package struct IIIFParameters: Sendable, Hashable {
     }
 
     private static func invalid(_ part: String) -> RequestError {
-        RequestError(400, "invalid-\(part)", "The \(part) is not valid in the IIIF Image API.")
+        RequestError(400, code: "invalid-\(part)", reason: "The \(part) is not valid in the IIIF Image API.")
     }
 
     /// A decimal number without sign and exponent; nil for other text.
@@ -143,7 +143,8 @@ package struct IIIFParameters: Sendable, Hashable {
             throw Self.invalid("rotation")
         }
         guard angle.truncatingRemainder(dividingBy: 90) == 0 else {
-            throw RequestError(501, "unsupported-rotation", "Images are rotated by multiples of 90 degrees only.")
+            throw RequestError(
+                501, code: "unsupported-rotation", reason: "Images are rotated by multiples of 90 degrees only.")
         }
         degrees = Int(angle) % 360
     }
@@ -179,7 +180,8 @@ package struct IIIFParameters: Sendable, Hashable {
         var part = try area(of: whole)
         let size = try scaled(part.region)
         guard max(size.width, size.height) <= longestSide else {
-            throw RequestError(400, "size-too-large", "The longest side of a result is \(longestSide) pixels.")
+            throw RequestError(
+                400, code: "size-too-large", reason: "The longest side of a result is \(longestSide) pixels.")
         }
         part.size = size
         return part
@@ -189,7 +191,8 @@ package struct IIIFParameters: Sendable, Hashable {
         func part(_ x: Double, _ y: Double, width: Double, height: Double) throws(RequestError) -> Part {
             // Percents may have up to 24 digits, so that the products are compared before they become integers.
             guard x < Double(whole.width), y < Double(whole.height), width >= 1, height >= 1 else {
-                throw RequestError(400, "region-outside", "The region is outside of the picture or empty.")
+                throw RequestError(
+                    400, code: "region-outside", reason: "The region is outside of the picture or empty.")
             }
             let size = PixelSize(
                 width: Int(min(width, Double(whole.width) - x)), height: Int(min(height, Double(whole.height) - y)))
@@ -202,11 +205,12 @@ package struct IIIFParameters: Sendable, Hashable {
             let size = PixelSize(side)
             return Part(x: (whole.width - side) / 2, y: (whole.height - side) / 2, region: size, size: size)
         case .pixels(let x, let y, let width, let height):
-            return try part(Double(x), Double(y), Double(width), Double(height))
+            return try part(Double(x), Double(y), width: Double(width), height: Double(height))
         case .percent(let x, let y, let width, let height):
             let (wide, high) = (Double(whole.width) / 100, Double(whole.height) / 100)
             return try part(
-                (x * wide).rounded(), (y * high).rounded(), (width * wide).rounded(), (height * high).rounded())
+                (x * wide).rounded(), (y * high).rounded(), width: (width * wide).rounded(),
+                height: (height * high).rounded())
         }
     }
 
@@ -230,7 +234,8 @@ package struct IIIFParameters: Sendable, Hashable {
             result = size(mayGrow ? factor : min(1, factor))
         }
         guard mayGrow || result.width <= region.width && result.height <= region.height else {
-            throw RequestError(400, "size-above-region", "The size is larger than the region. “^” enlarges.")
+            throw RequestError(
+                400, code: "size-above-region", reason: "The size is larger than the region. “^” enlarges.")
         }
         return result
     }

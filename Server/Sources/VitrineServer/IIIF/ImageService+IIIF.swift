@@ -9,7 +9,7 @@ extension ImageService {
         _ target: Substring, request: Request, mountLength: Int, exchange: Exchange, context: Context
     ) async -> Response {
         guard let path = IIIFDocument.path(target) else {
-            return failure(RequestError(404, "not-found", "There is nothing at this path."), exchange)
+            return failure(RequestError(404, code: "not-found", reason: "There is nothing at this path."), exchange)
         }
         do {
             let base = try base(of: request, mountLength: mountLength)
@@ -37,7 +37,7 @@ extension ImageService {
         if let address = configuration.publicURL { return address }
         let scheme = request.head.scheme == "https" ? "https" : "http"
         guard let host = request.head.authority, IIIFDocument.isAuthority(host) else {
-            throw RequestError(400, "invalid-host", "The request names no host.")
+            throw RequestError(400, code: "invalid-host", reason: "The request names no host.")
         }
         let mount = (request.head.path ?? "").utf8.prefix(mountLength)
         return "\(scheme)://\(host)\(String(Substring(mount)))"
@@ -67,6 +67,8 @@ extension ImageService {
         ).replacing(mediaType: document.mediaType(accept: request.headers[.accept]), allowedOrigin: "*")
         // A document with the host that a client named is for this client alone.
         if configuration.publicURL == nil { head = head.forOneClient() }
-        return send(answer.result, answer.result.bytes, head, answer.origin, answer.stages, exchange)
+        return send(
+            answer.result, whole: answer.result.bytes, head: head, origin: answer.origin, stages: answer.stages,
+            exchange: exchange)
     }
 }

@@ -35,7 +35,7 @@ extension Renderer {
         let original = SourceTable.Original(
             bytes: [], version: found.version, expires: configuration.clock.now + configuration.sources.localFreshness,
             isStorable: true, isStale: false, lastModified: found.lastModified, isLocal: true)
-        return await made(found.header, job, original)
+        return await made(found.header, job: job, original: original)
     }
 
     /// The description of a header.
@@ -43,7 +43,7 @@ extension Renderer {
         let json = (try? JSONEncoder().encode(SourceFacts(header))) ?? Data()
         let image = rendered(
             [UInt8](json), mediaType: "application/json", format: nil, size: nil, original)
-        await store(image, job, original)
+        await store(image, job: job, original: original)
         return Made(image: image)
     }
 

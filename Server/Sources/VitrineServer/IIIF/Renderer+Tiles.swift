@@ -41,10 +41,12 @@ extension Renderer {
                 part, of: size, bandBytes: tiles.bandBytes, hasParts: picture.hasParts || hasPyramid(picture))
         else { return nil }
         let began = ContinuousClock.now
-        let key = TileBands.Key(job.source.key, header.version, place.factor, place.band)
-        guard let band = try await band(key, place, picture, job, priority) else { return nil }
+        let key = TileBands.Key(job.source.key, version: header.version, factor: place.factor, band: place.band)
+        guard let band = try await band(key, place: place, picture: picture, job: job, priority: priority) else {
+            return nil
+        }
         let decoded = ContinuousClock.now
-        let plan = EncodingPlan(job.options, negotiated: nil, header.header, configuration.settings)
+        let plan = EncodingPlan(job.options, negotiated: nil, header: header.header, settings: configuration.settings)
         var original = original(of: header)
         original.canonicalPath = try parameters.canonicalPath(for: size)
         let (rect, corner) = (place.tile, place.band)
@@ -58,8 +60,8 @@ extension Renderer {
             }.mapError { RequestError(rendering: $0) }
         }
         let (image, bytes) = try outcome.get()
-        var made = Made(image: finished(bytes, image, original))
-        await store(made.image, job, original)
+        var made = Made(image: finished(bytes, image: image, original: original))
+        await store(made.image, job: job, original: original)
         made.times.decode = decoded - began
         made.times.decoding = .init(began: began, duration: decoded - began)
         made.times.encode = .now - decoded
@@ -112,7 +114,7 @@ extension Renderer {
                 return band
             }
             do throws(RequestError) {
-                return try await makeBand(key, place, picture, job, priority)
+                return try await makeBand(key, place: place, picture: picture, job: job, priority: priority)
             } catch {
                 failures.add(error, for: failureKey)
                 throw error
@@ -132,7 +134,7 @@ extension Renderer {
         defer { withExtendedLifetime(file) {} }
         let region = place.region(of: picture.size)
         if isForPyramid(place, picture) {
-            guard let band = try await pyramid(of: picture, file, job, priority).band(place) else {
+            guard let band = try await pyramid(of: picture, file: file, job: job, priority: priority).band(place) else {
                 throw Self.anotherSize
             }
             tiles.keep(band, for: key)
@@ -141,23 +143,23 @@ extension Renderer {
         var index: JPEGRowIndex?
         if picture.isSurveyed {
             if place.factor >= surveyFactor(picture) {
-                let survey = try await survey(picture, file, job, priority)
+                let survey = try await survey(picture, file: file, job: job, priority: priority)
                 if let band = try survey.pyramid.band(place) { return band }
             } else if let region, region.y > 0 {
                 // The rows at the top are found without an index.
-                index = try await self.index(of: picture, file, job, priority)
+                index = try await self.index(of: picture, file: file, job: job, priority: priority)
             }
         }
         let bytes = picture.header.header.estimatedBytes(decodingTo: place.band.size, sourceBytes: 0)
         let slot = try await admission.render(bytes: bytes, priority: priority.value)
         defer { slot.release() }
-        let image = try await decode(place, region, index, file)
+        let image = try await decode(place, region: region, index: index, file: file)
         tiles.keep(image, for: key)
         if isWorthStoring(place, picture) {
             let header = picture.header
             tiles.beginStoring()
             Task { [self] in
-                await storeBand(image, key, header, job)
+                await storeBand(image, key: key, header: header, job: job)
                 tiles.endStoring()
             }
         }
@@ -193,7 +195,7 @@ extension Renderer {
         }
     }
 
-    private static let anotherSize = RequestError(500, "internal", "The picture has another size.")
+    private static let anotherSize = RequestError(500, code: "internal", reason: "The picture has another size.")
 
     private static func resizer(_ size: PixelSize) -> ImageResizer {
         ImageResizer(size: size, mode: .stretch, allowsUpscaling: true)
@@ -225,7 +227,7 @@ extension Renderer {
         of picture: Picture, file: OpenedFile, job: RenderJob, priority: SharedPriority
     ) async throws(RequestError) -> JPEGRowIndex? {
         if let known = tiles.index(of: picture.source.key, version: picture.header.version) { return known }
-        return try await survey(picture, file, job, priority).index
+        return try await survey(picture, file: file, job: job, priority: priority).index
     }
 
     private func survey(
@@ -274,7 +276,7 @@ extension Renderer {
         guard configuration.resultDisk.bytes > 0, picture.size.pixelCount >= Self.largeJPEG else { return }
         tiles.beginStoring()
         Task { [self] in
-            for band in bands { await storeBand(band.image, band.key, header, job) }
+            for band in bands { await storeBand(band.image, key: band.key, header: header, job: job) }
             tiles.endStoring()
         }
     }
@@ -337,7 +339,7 @@ extension Renderer {
             try? image.encoded(as: isExact || image.alpha != .opaque ? .png : .jpeg(quality: 0.95))
         }
         guard let bytes else { return }
-        await keep(finished(bytes, image, original), forKey: key.stored, job, levels: .writeDisk)
+        await keep(finished(bytes, image: image, original: original), forKey: key.stored, job, levels: .writeDisk)
     }
 
     /// Decodes a picture once for all its levels, and stores these.
@@ -375,7 +377,7 @@ extension Renderer {
                 for band in pyramid.bands(
                     of: picture.source.key, version: header.version, bandBytes: tiles.bandBytes)
                 {
-                    await storeBand(band.image, band.key, header, job)
+                    await storeBand(band.image, key: band.key, header: header, job: job)
                 }
                 tiles[pyramid: version] = nil
                 slot.release()

@@ -135,7 +135,7 @@ final class TileBands: Sendable {
                 let step = TilePlace.step(of: image.size, bandBytes: bandBytes, hasParts: true) ?? image.size
                 return TilePlace.bands(of: image.size, step: step).lazy.compactMap { rect in
                     let band = rect.size == image.size ? image : try? Renderer.cut(rect, from: image)
-                    return band.map { (key: Key(source, version, factor, rect), image: $0) }
+                    return band.map { (key: Key(source, version: version, factor: factor, band: rect), image: $0) }
                 }
             }
         }

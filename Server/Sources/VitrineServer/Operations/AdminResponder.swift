@@ -24,8 +24,9 @@ package enum PurgeRequest: Sendable, Equatable {
         case ("all", .boolean(true))? where values.count == 1: self = .all
         default:
             throw RequestError(
-                400, "bad-purge",
-                "The body must be one of {\"source\":TEXT}, {\"prefix\":TEXT}, {\"tag\":TEXT} and {\"all\":true}.")
+                400, code: "bad-purge",
+                reason:
+                    "The body must be one of {\"source\":TEXT}, {\"prefix\":TEXT}, {\"tag\":TEXT} and {\"all\":true}.")
         }
     }
 }
@@ -64,7 +65,8 @@ package struct AdminResponder: Sendable {
         let peer = ClientAddress(channel.remoteAddress ?? channel.parent?.remoteAddress)
         guard LocalHost.isOperators(request, hosts: configuration().adminHosts, peer: peer) else {
             throw RequestError(
-                421, "wrong-host", "Ask for an address or for localhost, or name this host in admin-hosts.")
+                421, code: "wrong-host",
+                reason: "Ask for an address or for localhost, or name this host in admin-hosts.")
         }
         if path == "/purge" {
             guard request.method == .post else { return Self.notAllowed("POST") }
@@ -78,7 +80,7 @@ package struct AdminResponder: Sendable {
         case "/ready": answer = drain.isDraining ? .text(.serviceUnavailable, "draining\n") : .text(.ok, "ready\n")
         case "/config": answer = .text(.ok, configuration().json + "\n", type: "application/json")
         case "/debug": answer = .text(.ok, await debug() + "\n", type: "application/json")
-        default: throw RequestError(404, "not-found", "There is no such path.")
+        default: throw RequestError(404, code: "not-found", reason: "There is no such path.")
         }
         return request.method == .get || request.method == .head ? answer : Self.notAllowed("GET, HEAD")
     }
@@ -92,7 +94,7 @@ package struct AdminResponder: Sendable {
     }
 
     private static func notAllowed(_ methods: String) -> Response {
-        var response = Response.error(RequestError(405, "method", "The method is not allowed here."))
+        var response = Response.error(RequestError(405, code: "method", reason: "The method is not allowed here."))
         response.headers[.allow] = methods
         return response
     }
@@ -125,14 +127,14 @@ package struct AdminResponder: Sendable {
     }
 
     private func purge(_ request: Request) async throws(RequestError) -> Response {
-        guard let purge else { throw RequestError(501, "no-cache", "This server keeps no results.") }
+        guard let purge else { throw RequestError(501, code: "no-cache", reason: "This server keeps no results.") }
         // A page of another host in a browser on this machine can send neither without asking first, which is answered
         // 405.
         guard LocalHost.isSameOrigin(request, hosts: configuration().adminHosts),
             request.headers[.contentType]?.hasPrefix("application/json") == true
-        else { throw RequestError(415, "media-type", "The body must be application/json.") }
+        else { throw RequestError(415, code: "media-type", reason: "The body must be application/json.") }
         guard let body = try? await request.body.collect(upTo: 65_536) else {
-            throw RequestError(413, "too-large", "The body is larger than 64 KiB.")
+            throw RequestError(413, code: "too-large", reason: "The body is larger than 64 KiB.")
         }
         let what = try PurgeRequest(body)
         switch await Self.outcome(of: { try await purge(what) }) {
@@ -140,7 +142,7 @@ package struct AdminResponder: Sendable {
         case .failure(let error as RequestError) where error.status < 500 || error.code == "purge-pending": throw error
         case .failure(let error):
             logger.error("A purge failed", metadata: ["error": "\(error)"])
-            throw RequestError(500, "internal", "The results cannot be removed; the log says why.")
+            throw RequestError(500, code: "internal", reason: "The results cannot be removed; the log says why.")
         }
     }
 }

@@ -24,7 +24,7 @@ package final class TLSContext: Sendable {
 
     /// - Throws: ``ConfigurationError`` if a file has another content, or the key is of another certificate.
     package init(certificate: String, key: String, http2: Bool) throws {
-        context = Mutex(try Self.load(certificate, key, http2))
+        context = Mutex(try Self.load(certificate, key: key, http2: http2))
     }
 
     /// Uses another certificate for connections that follow.
@@ -114,20 +114,20 @@ package struct HTTPConnectionSetup: ServerChildChannel {
                 try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls.current))
                 let handler = NIOTypedApplicationProtocolNegotiationHandler<Connection> { result, channel in
                     switch result {
-                    case .negotiated("h2"): connection(true, channel, logger)
-                    case .negotiated, .fallback: connection(false, channel, logger)
+                    case .negotiated("h2"): connection(true, channel: channel, logger: logger)
+                    case .negotiated, .fallback: connection(false, channel: channel, logger: logger)
                     }
                 }
                 try channel.pipeline.syncOperations.addHandler(handler)
                 negotiated = handler.protocolNegotiationResult
             } else if http2 != nil {
                 let handler = HTTPVersionHandler(channel.eventLoop.makePromise(of: Connection.self)) { isHTTP2 in
-                    connection(isHTTP2, channel, logger)
+                    connection(isHTTP2, channel: channel, logger: logger)
                 }
                 try channel.pipeline.syncOperations.addHandler(handler)
                 negotiated = handler.promise.futureResult
             } else {
-                negotiated = connection(false, channel, logger)
+                negotiated = connection(false, channel: channel, logger: logger)
             }
             // Nobody else watches a connection whose client says nothing.
             let deadline = channel.eventLoop.scheduleTask(in: timeout) { channel.close(promise: nil) }
@@ -320,13 +320,13 @@ private final class StreamWatch: ChannelDuplexHandler, RemovableChannelHandler {
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         guard case .body(var bytes) = unwrapOutboundIn(data), bytes.readableBytes > Self.partSize else {
-            return write(unwrapOutboundIn(data), context, promise)
+            return write(unwrapOutboundIn(data), context: context, promise: promise)
         }
-        let promise = counting(bytes, context, promise)
+        let promise = counting(bytes, context: context, promise: promise)
         while bytes.readableBytes > Self.partSize, let part = bytes.readSlice(length: Self.partSize) {
-            write(.body(part), context, nil)
+            write(.body(part), context: context, promise: nil)
         }
-        write(.body(bytes), context, promise)
+        write(.body(bytes), context: context, promise: promise)
     }
 
     /// A promise that ends the count of a body's bytes.

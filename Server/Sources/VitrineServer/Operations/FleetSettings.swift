@@ -199,45 +199,52 @@ extension ServerConfiguration {
     /// The settings of buckets, in the order of the documentation.
     static let bucketSettings: [Setting] = [
         setting(
-            "s3-buckets", \.s3.buckets, list(unit: "list", read: { $0 }, show: { $0 }), "S3_ALLOWED_BUCKETS"
+            "s3-buckets", path: \.s3.buckets, kind: list(unit: "list", read: { $0 }, show: { $0 }),
+            aliases: "S3_ALLOWED_BUCKETS"
         ) { "The buckets that URLs may name as sources, s3://bucket/key. Empty for none." },
-        setting("s3-endpoint", \.s3.endpoint, .url, "S3_ENDPOINT") {
+        setting("s3-endpoint", path: \.s3.endpoint, kind: .url, aliases: "S3_ENDPOINT") {
             "The server of buckets. Empty for AWS_ENDPOINT_URL_S3, or Amazon's."
         },
-        setting("s3-region", \.s3.region, .text(), "S3_REGION") {
+        setting("s3-region", path: \.s3.region, kind: .text(), aliases: "S3_REGION") {
             "The region in signatures. Empty for AWS_REGION, or us-east-1."
         },
         setting(
-            "s3-addressing", \.s3.addressing,
-            choice("automatic, path or virtualHost")
+            "s3-addressing", path: \.s3.addressing,
+            kind: choice("automatic, path or virtualHost")
         ) { "Whether addresses name buckets in their path or their host." },
         setting(
-            "s3-credentials", \.s3.credentials,
-            choice("automatic, environment, file, instance or anonymous")
+            "s3-credentials", path: \.s3.credentials,
+            kind: choice("automatic, environment, file, instance or anonymous")
         ) {
             "Where keys come from: AWS_ACCESS_KEY_ID, then the file (automatic), one of both, the role of the machine, "
                 + "or nowhere."
         },
-        setting("s3-credentials-file", \.s3.credentialsFile, .path) {
+        setting("s3-credentials-file", path: \.s3.credentialsFile, kind: .path) {
             "The file of keys. Empty for AWS_SHARED_CREDENTIALS_FILE, or ~/.aws/credentials."
         },
-        setting("s3-profile", \.s3.profile, .text()) { "The section of that file. Empty for AWS_PROFILE, or default." },
-        setting("s3-access-key", \.s3.accessKey, .text()) { "The access key, in the place of other credentials." },
-        setting("s3-secret-key", \.s3.secretKey, .text(), secret: true) { "The secret key of the access key." },
-        setting("s3-tls-ca", \.s3.authorities, .path) {
+        setting("s3-profile", path: \.s3.profile, kind: .text()) {
+            "The section of that file. Empty for AWS_PROFILE, or default."
+        },
+        setting("s3-access-key", path: \.s3.accessKey, kind: .text()) {
+            "The access key, in the place of other credentials."
+        },
+        setting("s3-secret-key", path: \.s3.secretKey, kind: .text(), secret: true) {
+            "The secret key of the access key."
+        },
+        setting("s3-tls-ca", path: \.s3.authorities, kind: .path) {
             "A PEM file with the certificates to trust instead of the system's."
         },
         setting(
-            "result-store", \.s3.resultStore,
-            .text(unit: "s3://bucket/prefix") { text in
+            "result-store", path: \.s3.resultStore,
+            kind: .text(unit: "s3://bucket/prefix") { text in
                 guard !text.isEmpty, BucketConfiguration.place(text) == nil else { return nil }
                 return "it is not of the form s3://bucket/prefix"
             }
         ) { "The bucket in which results survive the loss of nodes and of the tier. Empty for none." },
-        setting("result-store-timeout", \.s3.resultTimeout, .number(0.01...60, unit: "seconds")) {
+        setting("result-store-timeout", path: \.s3.resultTimeout, kind: .number(0.01...60, unit: "seconds")) {
             "How long a look-up of a result in the bucket may take."
         },
-        setting("result-store-queue-bytes", \.s3.resultQueueBytes, .bytes(1_048_576...1 << 40)) {
+        setting("result-store-queue-bytes", path: \.s3.resultQueueBytes, kind: .bytes(1_048_576...1 << 40)) {
             "Results that wait to be written; further ones are dropped."
         },
     ]
@@ -255,8 +262,8 @@ extension ServerConfiguration {
     /// The settings of a fleet, in the order of the documentation.
     static let fleetSettings: [Setting] = [
         setting(
-            "redis", \.fleet.redis,
-            .text(unit: "URL") { text in
+            "redis", path: \.fleet.redis,
+            kind: .text(unit: "URL") { text in
                 guard !text.isEmpty else { return nil }
                 do {
                     _ = try RedisConfiguration(url: text)
@@ -269,47 +276,50 @@ extension ServerConfiguration {
             "The Redis servers that share results: redis://, redis+sentinel:// or redis+cluster://, with rediss for "
                 + "TLS."
         },
-        setting("redis-password", \.fleet.redisPassword, .text(), secret: true) {
+        setting("redis-password", path: \.fleet.redisPassword, kind: .text(), secret: true) {
             "The password, in the place of one in the URL."
         },
-        setting("redis-password-file", \.fleet.redisPasswordFile, .path) { "A file with the password." },
-        setting("redis-sentinel-password", \.fleet.redisSentinelPassword, .text(), secret: true) {
+        setting("redis-password-file", path: \.fleet.redisPasswordFile, kind: .path) { "A file with the password." },
+        setting("redis-sentinel-password", path: \.fleet.redisSentinelPassword, kind: .text(), secret: true) {
             "The password of Sentinels."
         },
         setting(
-            "redis-namespace", \.fleet.redisNamespace,
-            .text { text in
+            "redis-namespace", path: \.fleet.redisNamespace,
+            kind: .text { text in
                 let isAllowed = (1...64).contains(text.utf8.count)
                     && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || ".-_".contains($0)) }
                 return isAllowed ? nil : "it is not 1 to 64 letters, digits, dots, hyphens and underscores"
             }
         ) { "The beginning of all keys. Servers with equal namespaces share their results." },
-        setting("redis-tls-ca", \.fleet.redisAuthorities, .path) {
+        setting("redis-tls-ca", path: \.fleet.redisAuthorities, kind: .path) {
             "A PEM file with the certificates to trust instead of the system's."
         },
-        setting("redis-tls-certificate", \.fleet.redisCertificate, .path) {
+        setting("redis-tls-certificate", path: \.fleet.redisCertificate, kind: .path) {
             "A PEM file with the certificate of this client."
         },
-        setting("redis-tls-key", \.fleet.redisKey, .path) { "A PEM file with the private key of this client." },
-        setting("redis-tls-name", \.fleet.redisServerName, .text()) {
+        setting("redis-tls-key", path: \.fleet.redisKey, kind: .path) {
+            "A PEM file with the private key of this client."
+        },
+        setting("redis-tls-name", path: \.fleet.redisServerName, kind: .text()) {
             "The name in the certificate of the servers, if it is not that in the URL."
         },
-        setting("redis-connections", \.fleet.redisConnections, .integer(1...64, unit: "connections")) {
+        setting("redis-connections", path: \.fleet.redisConnections, kind: .integer(1...64, unit: "connections")) {
             "Connections to each server."
         },
-        setting("redis-timeout", \.fleet.redisTimeout, .number(0.001...10, unit: "seconds")) {
+        setting("redis-timeout", path: \.fleet.redisTimeout, kind: .number(0.001...10, unit: "seconds")) {
             "How long a command may take."
         },
-        setting("redis-connect-timeout", \.fleet.redisConnectTimeout, .number(0.001...60, unit: "seconds")) {
+        setting("redis-connect-timeout", path: \.fleet.redisConnectTimeout, kind: .number(0.001...60, unit: "seconds"))
+        {
             "How long a connection attempt and a purge may take."
         },
-        setting("redis-max-value-bytes", \.fleet.redisMaximumValueBytes, .bytes(1024...512_000_000)) {
+        setting("redis-max-value-bytes", path: \.fleet.redisMaximumValueBytes, kind: .bytes(1024...512_000_000)) {
             "The size of a shared result. Each node makes larger ones itself."
         },
-        setting("redis-lease", \.fleet.redisLease, .number(0.1...60, unit: "seconds")) {
+        setting("redis-lease", path: \.fleet.redisLease, kind: .number(0.1...60, unit: "seconds")) {
             "After this time another node makes the result of one that was killed."
         },
-        setting("redis-wait", \.fleet.redisWait, .number(0...3600, unit: "seconds")) {
+        setting("redis-wait", path: \.fleet.redisWait, kind: .number(0...3600, unit: "seconds")) {
             "How long a request waits for the result of another node; 0 for half of timeout."
         },
     ]

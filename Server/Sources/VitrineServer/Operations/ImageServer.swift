@@ -303,7 +303,7 @@ package final class ImageServer: Service {
             let applied = old.withReloadableSettings(of: new)
             try applied.validate(listening: listening)
             let certificate = try tls.map { _ in
-                try TLSContext.load(applied.tlsCertificate, applied.tlsKey, applied.http2)
+                try TLSContext.load(applied.tlsCertificate, key: applied.tlsKey, http2: applied.http2)
             }
             try await hooks.reload(applied)
             // Nothing below fails, so that a refused reload changes nothing.

@@ -209,7 +209,7 @@ package final class LogOutput: Sendable {
         line.withUTF8 { bytes in
             var rest = UnsafeRawBufferPointer(bytes)
             while let start = rest.baseAddress, !rest.isEmpty {
-                let count = systemWrite(STDERR_FILENO, start, rest.count)
+                let count = systemWrite(STDERR_FILENO, start: start, count: rest.count)
                 if count < 0 && errno == EINTR { continue }
                 guard count > 0 else { return }
                 rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))

@@ -46,17 +46,18 @@ package final class PrometheusRegistry: MetricsFactory {
     }
 
     package func counter(_ name: String, _ labels: [(String, String)] = []) -> PrometheusNumber {
-        series(Self.counterName(name), .counter, labels, PrometheusNumber.init) ?? PrometheusNumber()
+        series(Self.counterName(name), kind: .counter, labels: labels, make: PrometheusNumber.init)
+            ?? PrometheusNumber()
     }
 
     package func gauge(_ name: String, _ labels: [(String, String)] = []) -> PrometheusNumber {
-        series(Self.sanitized(name), .gauge, labels, PrometheusNumber.init) ?? PrometheusNumber()
+        series(Self.sanitized(name), kind: .gauge, labels: labels, make: PrometheusNumber.init) ?? PrometheusNumber()
     }
 
     package func histogram(
         _ name: String, _ labels: [(String, String)] = [], buckets: [Double] = latencyBuckets
     ) -> PrometheusHistogram {
-        series(Self.sanitized(name), .histogram, labels) { PrometheusHistogram(buckets: buckets) }
+        series(Self.sanitized(name), kind: .histogram, labels: labels) { PrometheusHistogram(buckets: buckets) }
             ?? PrometheusHistogram(buckets: buckets)
     }
 

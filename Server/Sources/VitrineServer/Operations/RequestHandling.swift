@@ -220,7 +220,8 @@ package final class RequestHandler: Sendable {
         var span: OTLPSpan?
         if let wait = limiter.admit(client, now: started) {
             metrics.refused(.rateLimit)
-            response = .error(RequestError(429, "rate-limit", "There are too many requests of this client."))
+            response = .error(
+                RequestError(429, code: "rate-limit", reason: "There are too many requests of this client."))
             response.headers[.retryAfter] = String(max(Int(wait.rounded(.up)), 1))
         } else if let tracer {
             let started = Self.span(of: request, tracer, client)
@@ -261,7 +262,8 @@ package final class RequestHandler: Sendable {
         }
         if settings.logsRequests {
             var fields = Self.logFields(
-                request.method.rawValue, request.uri.path, status: status, bytes: bytes, seconds: seconds, client)
+                request.method.rawValue, path: request.uri.path, status: status, bytes: bytes, seconds: seconds,
+                client: client)
             fields["route"] = .string(route)
             if failure != nil { fields["aborted"] = .stringConvertible(true) }
             if let trace = span?.context.trace { fields["trace_id"] = .string(trace.traceID) }
@@ -316,8 +318,9 @@ package final class RequestHandler: Sendable {
             bytes: answer.bodyCount)
         if settings.logsRequests, let client {
             var fields = Self.logFields(
-                request.isHead ? "HEAD" : "GET", String(request.target.prefix { $0 != "?" }), status: answer.status,
-                bytes: answer.bodyCount, seconds: seconds, client)
+                request.isHead ? "HEAD" : "GET", path: String(request.target.prefix { $0 != "?" }),
+                status: answer.status,
+                bytes: answer.bodyCount, seconds: seconds, client: client)
             fields["route"] = "image"
             fields["request_id"] = .string(id)
             logger.info("request", metadata: fields)
@@ -336,10 +339,10 @@ package final class RequestHandler: Sendable {
         } catch let error as any HTTPResponseError {
             return try error.response(from: request, context: context)
         } catch is CancellationError {
-            return .error(RequestError(503, "shutting-down", "The server stops.", retryAfter: 1))
+            return .error(RequestError(503, code: "shutting-down", reason: "The server stops.", retryAfter: 1))
         } catch {
             context.logger.error("A request failed", metadata: ["error": "\(error)"])
-            return .error(RequestError(500, "internal", "The server failed to answer."))
+            return .error(RequestError(500, code: "internal", reason: "The server failed to answer."))
         }
     }
 

@@ -249,15 +249,15 @@ extension ServerConfiguration {
     /// Every setting, in the order of the documentation.
     package static let settings: [Setting] = [
         // Listeners
-        setting("bind", \.bind, addresses, "BIND") {
+        setting("bind", path: \.bind, kind: addresses, aliases: "BIND") {
             "Addresses that serve images. Sockets that systemd passes replace them."
         },
-        setting("admin-bind", \.adminBind, addresses) {
+        setting("admin-bind", path: \.adminBind, kind: addresses) {
             "Addresses of metrics, health, configuration and purges, or “off”. Never public."
         },
         setting(
-            "admin-hosts", \.adminHosts,
-            list(
+            "admin-hosts", path: \.adminHosts,
+            kind: list(
                 unit: "names, list",
                 read: { name in
                     guard IIIFDocument.isAuthority(name), !name.contains(":") else {
@@ -266,125 +266,140 @@ extension ServerConfiguration {
                     return name
                 }, show: { $0 }), reloads: true
         ) { "Names by which clients may ask the admin listener, besides addresses and localhost." },
-        setting("tls-certificate", \.tlsCertificate, .path, reloads: true) {
+        setting("tls-certificate", path: \.tlsCertificate, kind: .path, reloads: true) {
             "A PEM file with the certificate and its chain. Empty for cleartext."
         },
-        setting("tls-key", \.tlsKey, .path, reloads: true) { "A PEM file with the certificate's private key." },
-        setting("http2", \.http2, .boolean) { "Whether clients may use HTTP/2, with TLS or in cleartext." },
+            setting("tls-key", path: \.tlsKey, kind: .path, reloads: true) {
+                "A PEM file with the certificate's private key."
+            },
+        setting("http2", path: \.http2, kind: .boolean) { "Whether clients may use HTTP/2, with TLS or in cleartext." },
         setting(
-            "keep-alive-timeout", \.keepAliveTimeout, .number(1...3600, unit: "seconds"), "KEEP_ALIVE_TIMEOUT"
+                "keep-alive-timeout", path: \.keepAliveTimeout, kind: .number(1...3600, unit: "seconds"),
+                aliases: "KEEP_ALIVE_TIMEOUT"
         ) { "How long a connection may be idle, and how long the head of a request may take." },
         setting(
-            "request-timeout", \.requestTimeout, .number(1...3600, unit: "seconds"), "READ_REQUEST_TIMEOUT",
+                "request-timeout", path: \.requestTimeout, kind: .number(1...3600, unit: "seconds"),
+                aliases: "READ_REQUEST_TIMEOUT",
             "READ_TIMEOUT"
         ) {
             "How long a request may take from its first byte to its last one, its body included."
         },
         setting(
-            "send-timeout", \.sendTimeout, .number(1...3600, unit: "seconds"), "WRITE_RESPONSE_TIMEOUT", "WRITE_TIMEOUT"
+                "send-timeout", path: \.sendTimeout, kind: .number(1...3600, unit: "seconds"),
+                aliases: "WRITE_RESPONSE_TIMEOUT", "WRITE_TIMEOUT"
         ) {
             "How long a client may read nothing of an answer."
         },
         setting(
-            "max-connections", \.maximumConnections, .integer(1...1_000_000, unit: "connections"), "MAX_CLIENTS"
+                "max-connections", path: \.maximumConnections, kind: .integer(1...1_000_000, unit: "connections"),
+                aliases: "MAX_CLIENTS"
         ) { "Connections of all clients; further ones wait in the system's queue." },
-        setting("max-requests", \.maximumRequests, .integer(1...1_000_000, unit: "requests")) {
+        setting("max-requests", path: \.maximumRequests, kind: .integer(1...1_000_000, unit: "requests")) {
             "Requests under way of all clients; further ones are answered 503 before any work."
         },
-        setting("max-client-requests", \.maximumClientRequests, .integer(1...1_000_000, unit: "requests")) {
+        setting("max-client-requests", path: \.maximumClientRequests, kind: .integer(1...1_000_000, unit: "requests")) {
             "Requests under way of one client, as rate-limit counts clients; further ones are answered 429."
         },
-        setting("answer-memory", \.answerMemory, .bytes(16_777_216...1 << 46)) {
+        setting("answer-memory", path: \.answerMemory, kind: .bytes(16_777_216...1 << 46)) {
             "The bytes of answers that wait for their clients; above, the connection that holds most is closed."
         },
-        setting("max-header-bytes", \.maximumHeaderBytes, .bytes(1024...1_048_576)) {
+        setting("max-header-bytes", path: \.maximumHeaderBytes, kind: .bytes(1024...1_048_576)) {
             "The size of a request's head, its URL included."
         },
-        setting("lame-duck", \.lameDuck, .number(0...300, unit: "seconds")) {
+        setting("lame-duck", path: \.lameDuck, kind: .number(0...300, unit: "seconds")) {
             "How long a stopping server still accepts requests while /ready answers 503."
         },
         setting(
-            "stop-timeout", \.stopTimeout, .number(0...3600, unit: "seconds"), "GRACEFUL_STOP_TIMEOUT"
+                "stop-timeout", path: \.stopTimeout, kind: .number(0...3600, unit: "seconds"),
+                aliases: "GRACEFUL_STOP_TIMEOUT"
         ) { "How long requests under way may take after the lame-duck time." },
 
         // Signatures
-        setting("key", \.keys, hexadecimal, "KEY", secret: true, reloads: true) {
+        setting("key", path: \.keys, kind: hexadecimal, aliases: "KEY", secret: true, reloads: true) {
             "Keys of signatures. A URL is valid if any pair of key and salt signs it."
         },
-        setting("salt", \.salts, hexadecimal, "SALT", secret: true, reloads: true) { "The salt of each key." },
-        setting("key-file", \.keyFile, .path, reloads: true) { "A file with further keys, one a line." },
-        setting("salt-file", \.saltFile, .path, reloads: true) { "A file with the salts of these keys." },
+            setting("salt", path: \.salts, kind: hexadecimal, aliases: "SALT", secret: true, reloads: true) {
+                "The salt of each key."
+            },
+        setting("key-file", path: \.keyFile, kind: .path, reloads: true) { "A file with further keys, one a line." },
+        setting("salt-file", path: \.saltFile, kind: .path, reloads: true) { "A file with the salts of these keys." },
         setting(
-            "signature-size", \.signatureSize, .integer(1...32, unit: "bytes"), "SIGNATURE_SIZE", reloads: true
+                "signature-size", path: \.signatureSize, kind: .integer(1...32, unit: "bytes"),
+                aliases: "SIGNATURE_SIZE", reloads: true
         ) { "Bytes of a signature before it is encoded." },
         setting(
-            "trusted-signatures", \.trustedSignatures, texts, "TRUSTED_SIGNATURES", secret: true, reloads: true
+                "trusted-signatures", path: \.trustedSignatures, kind: texts, aliases: "TRUSTED_SIGNATURES",
+                secret: true, reloads: true
         ) { "Signatures that are valid for every URL." },
-        setting("thumbor-key", \.thumborKey, .text(), secret: true, reloads: true) {
+        setting("thumbor-key", path: \.thumborKey, kind: .text(), secret: true, reloads: true) {
             "The key of signed URLs in thumbor's grammar."
         },
-        setting("allow-unsigned", \.allowUnsigned, .boolean) {
+        setting("allow-unsigned", path: \.allowUnsigned, kind: .boolean) {
             "Whether unsigned URLs are served on addresses that other machines can reach."
         },
 
         // Pages
-        setting("gallery", \.gallery, .boolean) {
+        setting("gallery", path: \.gallery, kind: .boolean) {
             "Whether /gallery/ shows the pictures of local-root, read-only."
         },
         setting(
-            "gallery-token", \.galleryToken,
-            .text { $0.isEmpty || $0.utf8.count >= 16 ? nil : "it has fewer than 16 bytes" }, secret: true,
+            "gallery-token", path: \.galleryToken,
+            kind: .text { $0.isEmpty || $0.utf8.count >= 16 ? nil : "it has fewer than 16 bytes" }, secret: true,
             reloads: true
         ) { "The text with which the gallery is opened, from every machine. Empty: only this machine may open it." },
 
         // URLs
-        setting("native", \.native, .boolean, reloads: true) {
+        setting("native", path: \.native, kind: .boolean, reloads: true) {
             "Whether URLs may be in the native grammar, that of imgproxy."
         },
-        setting("thumbor", \.thumbor, .boolean, reloads: true) {
+        setting("thumbor", path: \.thumbor, kind: .boolean, reloads: true) {
             "Whether URLs may be in the grammar of thumbor, below /thumbor."
         },
-        setting("info", \.info, .boolean, reloads: true) { "Whether /info answers JSON about sources." },
+        setting("info", path: \.info, kind: .boolean, reloads: true) { "Whether /info answers JSON about sources." },
         setting(
-            "presets", \.presets,
-            table(unit: "NAME=OPTIONS, list", key: { $0 }, name: { $0 }, value: .text()), "PRESETS", reloads: true
+            "presets", path: \.presets,
+                kind: table(unit: "NAME=OPTIONS, list", key: { $0 }, name: { $0 }, value: .text()), aliases: "PRESETS",
+                reloads: true
         ) { "Named options. “default” applies to every URL." },
-        setting("only-presets", \.onlyPresets, .boolean, "ONLY_PRESETS", reloads: true) {
+        setting("only-presets", path: \.onlyPresets, kind: .boolean, aliases: "ONLY_PRESETS", reloads: true) {
             "Whether URLs name presets instead of options."
         },
-        setting("allowed-options", \.allowedOptions, texts, "ALLOWED_PROCESSING_OPTIONS", reloads: true) {
+            setting(
+                "allowed-options", path: \.allowedOptions, kind: texts, aliases: "ALLOWED_PROCESSING_OPTIONS",
+                reloads: true
+            ) {
             "The options that URLs may use. Empty for all."
         },
         setting(
-            "arguments-separator", \.argumentsSeparator,
-            .text(unit: "character") { $0.count == 1 && $0 != "/" ? nil : "it is not one character" },
-            "ARGUMENTS_SEPARATOR", reloads: true
+            "arguments-separator", path: \.argumentsSeparator,
+            kind: .text(unit: "character") { $0.count == 1 && $0 != "/" ? nil : "it is not one character" },
+            aliases: "ARGUMENTS_SEPARATOR", reloads: true
         ) { "The character between the arguments of an option." },
 
         // Sources
-        setting("local-root", \.localRoot, .path, "LOCAL_FILESYSTEM_ROOT") {
+        setting("local-root", path: \.localRoot, kind: .path, aliases: "LOCAL_FILESYSTEM_ROOT") {
             "The directory of local:/// sources. Empty for none."
         },
-        setting("local-shared", \.localShared, .boolean) {
+        setting("local-shared", path: \.localShared, kind: .boolean) {
             "Whether all nodes of a fleet see the same files in local-root, so that they share results of them."
         },
-        setting("iiif", \.iiif, .boolean, reloads: true) {
+        setting("iiif", path: \.iiif, kind: .boolean, reloads: true) {
             "Whether /iiif answers the APIs of IIIF for the configured sources, without signatures."
         },
-        setting("public-url", \.publicURL, .text(unit: "URL"), reloads: true) {
+        setting("public-url", path: \.publicURL, kind: .text(unit: "URL"), reloads: true) {
             "The address of this server in documents of IIIF. Empty for that of the request."
         },
         setting(
-            "base-url", \.baseURL,
-            .text(unit: "URL") { text in
+            "base-url", path: \.baseURL,
+            kind: .text(unit: "URL") { text in
                 guard !text.contains("?"), !text.contains("#") else { return "it has a query or a fragment" }
                 // What follows would otherwise continue the name of a host or directory.
                 return text.isEmpty || text.hasSuffix("/") ? nil : "it does not end in a slash; write “\(text)/”"
-            }, "BASE_URL", reloads: true
+            }, aliases: "BASE_URL", reloads: true
         ) { "The beginning of every source's address, with a slash at its end." },
         setting(
-            "allowed-sources", \.allowedSources,
-            list(
+            "allowed-sources", path: \.allowedSources,
+            kind: list(
                 unit: "list",
                 read: { text in
                     guard !text.contains("*") else {
@@ -396,184 +411,215 @@ extension ServerConfiguration {
                                 + "s3://bucket/ or local:///")
                     }
                     return text
-                }, show: { $0 }), "ALLOWED_SOURCES", reloads: true
+                }, show: { $0 }), aliases: "ALLOWED_SOURCES", reloads: true
         ) {
             "Beginnings of the addresses of allowed sources. Empty for all."
         },
         setting(
-            "allow-loopback-sources", \.allowLoopbackSources, .boolean, "ALLOW_LOOPBACK_SOURCE_ADDRESSES"
+                "allow-loopback-sources", path: \.allowLoopbackSources, kind: .boolean,
+                aliases: "ALLOW_LOOPBACK_SOURCE_ADDRESSES"
         ) { "Whether sources may be on this machine." },
         setting(
-            "allow-link-local-sources", \.allowLinkLocalSources, .boolean, "ALLOW_LINK_LOCAL_SOURCE_ADDRESSES"
+                "allow-link-local-sources", path: \.allowLinkLocalSources, kind: .boolean,
+                aliases: "ALLOW_LINK_LOCAL_SOURCE_ADDRESSES"
         ) { "Whether sources may have link-local addresses." },
         setting(
-            "allow-private-sources", \.allowPrivateSources, .boolean, "ALLOW_PRIVATE_SOURCE_ADDRESSES"
+                "allow-private-sources", path: \.allowPrivateSources, kind: .boolean,
+                aliases: "ALLOW_PRIVATE_SOURCE_ADDRESSES"
         ) { "Whether sources may have addresses of private networks." },
         setting(
-            "max-source-bytes", \.maximumSourceBytes, .bytes(1...1 << 40), "MAX_SRC_FILE_SIZE", reloads: true
+                "max-source-bytes", path: \.maximumSourceBytes, kind: .bytes(1...1 << 40), aliases: "MAX_SRC_FILE_SIZE",
+                reloads: true
         ) { "The size of a source." },
         setting(
-            "max-source-megapixels", \.maximumSourceMegapixels, .number(0.001...10_000, unit: "megapixels"),
-            "MAX_SRC_RESOLUTION", reloads: true
+            "max-source-megapixels", path: \.maximumSourceMegapixels, kind: .number(0.001...10_000, unit: "megapixels"),
+            aliases: "MAX_SRC_RESOLUTION", reloads: true
         ) { "The pixels of a source." },
         setting(
-            "max-redirects", \.maximumRedirects, .integer(0...50, unit: "redirects"), "MAX_REDIRECTS", reloads: true
+                "max-redirects", path: \.maximumRedirects, kind: .integer(0...50, unit: "redirects"),
+                aliases: "MAX_REDIRECTS", reloads: true
         ) {
             "Redirects that the download of a source follows."
         },
         setting(
-            "download-timeout", \.downloadTimeout, .number(0.1...3600, unit: "seconds"), "DOWNLOAD_TIMEOUT",
+                "download-timeout", path: \.downloadTimeout, kind: .number(0.1...3600, unit: "seconds"),
+                aliases: "DOWNLOAD_TIMEOUT",
             reloads: true
         ) { "How long the download of a source may take." },
-        setting("downloads", \.downloads, .integer(1...10_000, unit: "downloads")) { "Simultaneous downloads." },
-        setting("downloads-per-host", \.downloadsPerHost, .integer(1...10_000, unit: "downloads")) {
+            setting("downloads", path: \.downloads, kind: .integer(1...10_000, unit: "downloads")) {
+                "Simultaneous downloads."
+            },
+        setting("downloads-per-host", path: \.downloadsPerHost, kind: .integer(1...10_000, unit: "downloads")) {
             "Simultaneous downloads from one host."
         },
-        setting("user-agent", \.userAgent, .text(), "USER_AGENT", reloads: true) {
+        setting("user-agent", path: \.userAgent, kind: .text(), aliases: "USER_AGENT", reloads: true) {
             "The User-Agent field of downloads."
         },
         setting(
-            "source-headers", \.sourceHeaders,
-            table(
+            "source-headers", path: \.sourceHeaders,
+            kind: table(
                 unit: "tables of fields by host, files only", key: { $0.lowercased() }, name: { $0 },
                 value: headers("fields")),
             secret: true, reloads: true
         ) { "Fields of the requests to a host, for example its credentials." },
 
         // Results
-        setting("quality", \.quality, .integer(1...100, unit: "1 to 100"), "QUALITY", reloads: true) {
+            setting(
+                "quality", path: \.quality, kind: .integer(1...100, unit: "1 to 100"), aliases: "QUALITY", reloads: true
+            ) {
             "The quality of results whose URL names none."
         },
         setting(
-            "format-quality", \.formatQuality,
-            table(
+            "format-quality", path: \.formatQuality,
+            kind: table(
                 unit: "FORMAT=QUALITY, list", key: { try format($0) }, name: { $0.rawValue },
-                value: .integer(1...100, unit: "")), "FORMAT_QUALITY", reloads: true
+                value: .integer(1...100, unit: "")), aliases: "FORMAT_QUALITY", reloads: true
         ) { "The quality of a format." },
-        setting("strip-metadata", \.stripMetadata, .boolean, "STRIP_METADATA", reloads: true) {
+        setting("strip-metadata", path: \.stripMetadata, kind: .boolean, aliases: "STRIP_METADATA", reloads: true) {
             "Whether results have no Exif and XMP."
         },
-        setting("keep-copyright", \.keepCopyright, .boolean, "KEEP_COPYRIGHT", reloads: true) {
+        setting("keep-copyright", path: \.keepCopyright, kind: .boolean, aliases: "KEEP_COPYRIGHT", reloads: true) {
             "Whether the author and the copyright stay."
         },
-        setting("auto-rotate", \.autoRotate, .boolean, "AUTO_ROTATE", reloads: true) {
+        setting("auto-rotate", path: \.autoRotate, kind: .boolean, aliases: "AUTO_ROTATE", reloads: true) {
             "Whether pictures are turned upright by their metadata."
         },
-        setting("auto-webp", \.autoWebP, .boolean, "AUTO_WEBP", "ENABLE_WEBP_DETECTION", reloads: true) {
+            setting(
+                "auto-webp", path: \.autoWebP, kind: .boolean, aliases: "AUTO_WEBP", "ENABLE_WEBP_DETECTION",
+                reloads: true
+            ) {
             "Whether clients that accept WebP get it."
         },
-        setting("auto-avif", \.autoAVIF, .boolean, "AUTO_AVIF", "ENABLE_AVIF_DETECTION", reloads: true) {
+            setting(
+                "auto-avif", path: \.autoAVIF, kind: .boolean, aliases: "AUTO_AVIF", "ENABLE_AVIF_DETECTION",
+                reloads: true
+            ) {
             "Whether clients that accept AVIF get it."
         },
-        setting("auto-jxl", \.autoJPEGXL, .boolean, "AUTO_JXL", reloads: true) {
+        setting("auto-jxl", path: \.autoJPEGXL, kind: .boolean, aliases: "AUTO_JXL", reloads: true) {
             "Whether clients that accept JPEG XL get it."
         },
-        setting("client-hints", \.clientHints, .boolean, "ENABLE_CLIENT_HINTS", reloads: true) {
+        setting("client-hints", path: \.clientHints, kind: .boolean, aliases: "ENABLE_CLIENT_HINTS", reloads: true) {
             "Whether the client's Width and DPR fields apply to URLs without them."
         },
-        setting("encode-deadline", \.encodeDeadline, .number(0...60, unit: "seconds"), reloads: true) {
+        setting("encode-deadline", path: \.encodeDeadline, kind: .number(0...60, unit: "seconds"), reloads: true) {
             "After this time, a slow format is left to the background and a faster one is answered; 0 to wait."
         },
         setting(
-            "max-result-dimension", \.maximumResultDimension, .integer(1...65_535, unit: "pixels"),
-            "MAX_RESULT_DIMENSION", reloads: true
+            "max-result-dimension", path: \.maximumResultDimension, kind: .integer(1...65_535, unit: "pixels"),
+            aliases: "MAX_RESULT_DIMENSION", reloads: true
         ) { "The longest side of a result." },
-        setting("skip-processing", \.skipProcessing, formats, "SKIP_PROCESSING_FORMATS", reloads: true) {
+            setting(
+                "skip-processing", path: \.skipProcessing, kind: formats, aliases: "SKIP_PROCESSING_FORMATS",
+                reloads: true
+            ) {
             "Sources of these formats are answered as they are."
         },
-        setting("watermark", \.watermark, .path, "WATERMARK_PATH", reloads: true) {
+        setting("watermark", path: \.watermark, kind: .path, aliases: "WATERMARK_PATH", reloads: true) {
             "The image file of watermarks."
         },
         setting(
-            "watermark-opacity", \.watermarkOpacity, .number(0...1, unit: "0 to 1"), "WATERMARK_OPACITY", reloads: true
+                "watermark-opacity", path: \.watermarkOpacity, kind: .number(0...1, unit: "0 to 1"),
+                aliases: "WATERMARK_OPACITY", reloads: true
         ) { "The opacity of a watermark whose URL says 1." },
 
         // Answers
-        setting("ttl", \.ttl, .integer(0...315_360_000, unit: "seconds"), "TTL", reloads: true) {
+        setting("ttl", path: \.ttl, kind: .integer(0...315_360_000, unit: "seconds"), aliases: "TTL", reloads: true) {
             "How long clients and proxies may keep an image."
         },
         setting(
-            "cache-control-passthrough", \.cacheControlPassthrough, .boolean, "CACHE_CONTROL_PASSTHROUGH",
+                "cache-control-passthrough", path: \.cacheControlPassthrough, kind: .boolean,
+                aliases: "CACHE_CONTROL_PASSTHROUGH",
             reloads: true
         ) { "Whether the source's Cache-Control and Expires take the place of ttl." },
-        setting("negative-ttl", \.negativeTTL, .integer(0...86_400, unit: "seconds"), reloads: true) {
+        setting("negative-ttl", path: \.negativeTTL, kind: .integer(0...86_400, unit: "seconds"), reloads: true) {
             "How long an error of a source is remembered."
         },
         setting(
-            "stale-while-revalidate", \.staleWhileRevalidate, .integer(0...31_536_000, unit: "seconds"), reloads: true
+                "stale-while-revalidate", path: \.staleWhileRevalidate, kind: .integer(0...31_536_000, unit: "seconds"),
+                reloads: true
         ) { "How long an expired image is still answered while it is made anew." },
-        setting("allow-origin", \.allowOrigin, .text(), "ALLOW_ORIGIN", reloads: true) {
+        setting("allow-origin", path: \.allowOrigin, kind: .text(), aliases: "ALLOW_ORIGIN", reloads: true) {
             "The Access-Control-Allow-Origin field of images. Empty for none."
         },
-        setting("fallback-image", \.fallbackImage, .path, "FALLBACK_IMAGE_PATH", reloads: true) {
+        setting("fallback-image", path: \.fallbackImage, kind: .path, aliases: "FALLBACK_IMAGE_PATH", reloads: true) {
             "The image file that is answered if a source has no image."
         },
         setting(
-            "fallback-status", \.fallbackStatus,
-            Kind(unit: "status") { value in
+            "fallback-status", path: \.fallbackStatus,
+            kind: Kind(unit: "status") { value in
                 let status = try Kind.integer(0...599, unit: "").read(value)
                 guard status == 0 || status >= 200 else { throw SettingError("\(status) is not 0 or from 200 on") }
                 return status
-            } show: { .integer($0) }, "FALLBACK_IMAGE_HTTP_CODE", reloads: true
+            } show: { .integer($0) }, aliases: "FALLBACK_IMAGE_HTTP_CODE", reloads: true
         ) { "The status of the fallback image; 0 for that of the error." },
         setting(
-            "fallback-ttl", \.fallbackTTL, .integer(0...315_360_000, unit: "seconds"), "FALLBACK_IMAGE_TTL",
+                "fallback-ttl", path: \.fallbackTTL, kind: .integer(0...315_360_000, unit: "seconds"),
+                aliases: "FALLBACK_IMAGE_TTL",
             reloads: true
         ) { "How long the fallback image may be kept; 0 for ttl." },
-        setting("server-timing", \.serverTiming, .boolean, reloads: true) {
+        setting("server-timing", path: \.serverTiming, kind: .boolean, reloads: true) {
             "Whether answers say in Server-Timing how long each step took."
         },
 
         // Resources
-        setting("timeout", \.timeout, .number(0.1...3600, unit: "seconds"), "TIMEOUT") {
+        setting("timeout", path: \.timeout, kind: .number(0.1...3600, unit: "seconds"), aliases: "TIMEOUT") {
             "How long an answer may take, its wait in queues included."
         },
-        setting("workers", \.workers, .integer(0...1024, unit: "renders"), "WORKERS", "CONCURRENCY") {
+            setting(
+                "workers", path: \.workers, kind: .integer(0...1024, unit: "renders"), aliases: "WORKERS", "CONCURRENCY"
+            ) {
             "Simultaneous renders; 0 for twice the processors, and at least 4."
         },
-        setting("require-sandbox", \.requireSandbox, .boolean) {
+        setting("require-sandbox", path: \.requireSandbox, kind: .boolean) {
             "Whether decoders are refused where the kernel or the container forbids seccomp or Landlock."
         },
-        setting("render-memory", \.renderMemory, .bytes(16_777_216...1 << 46)) {
+        setting("render-memory", path: \.renderMemory, kind: .bytes(16_777_216...1 << 46)) {
             "The memory that all renders may use at once, as estimated."
         },
-        setting("source-memory", \.sourceMemory, .bytes(1_048_576...1 << 46)) {
+        setting("source-memory", path: \.sourceMemory, kind: .bytes(1_048_576...1 << 46)) {
             "The bytes of sources that are held at once, from the first byte of each to its render; one host has half."
         },
         setting(
-            "queue-limit", \.queueLimit, .integer(0...1_000_000, unit: "requests"), "REQUESTS_QUEUE_SIZE"
+                "queue-limit", path: \.queueLimit, kind: .integer(0...1_000_000, unit: "requests"),
+                aliases: "REQUESTS_QUEUE_SIZE"
         ) { "Requests that wait for a render, and as many for a download; further ones are answered 503." },
-        setting("memory-cache", \.memoryCache, .bytes(0...1 << 46)) { "The size of results in memory; 0 for none." },
-        setting("tile-memory", \.tileMemory, .bytes(0...1 << 46)) {
+            setting("memory-cache", path: \.memoryCache, kind: .bytes(0...1 << 46)) {
+                "The size of results in memory; 0 for none."
+            },
+        setting("tile-memory", path: \.tileMemory, kind: .bytes(0...1 << 46)) {
             "The size of decoded pictures that tiles of IIIF are cut from; 0 for none."
         },
-        setting("disk-cache", \.diskCache, .path) {
+        setting("disk-cache", path: \.diskCache, kind: .path) {
             "The directory of results and sources on disk. Empty for none."
         },
-        setting("disk-cache-bytes", \.diskCacheBytes, .bytes(1_048_576...1 << 50)) {
+        setting("disk-cache-bytes", path: \.diskCacheBytes, kind: .bytes(1_048_576...1 << 50)) {
             "The size of both on disk, half for each."
         },
 
         // Clients
-        setting("rate-limit", \.rateLimit, .number(0...1_000_000, unit: "requests per second"), reloads: true) {
+            setting(
+                "rate-limit", path: \.rateLimit, kind: .number(0...1_000_000, unit: "requests per second"),
+                reloads: true
+            ) {
             "Requests of one client; an IPv6 client is its /64 network. 0 for no limit."
         },
-        setting("rate-burst", \.rateBurst, .integer(0...1_000_000, unit: "requests"), reloads: true) {
+        setting("rate-burst", path: \.rateBurst, kind: .integer(0...1_000_000, unit: "requests"), reloads: true) {
             "Requests of one client at once; 0 for those of two seconds."
         },
-        setting("rate-clients", \.rateClients, .integer(16...10_000_000, unit: "clients")) {
+        setting("rate-clients", path: \.rateClients, kind: .integer(16...10_000_000, unit: "clients")) {
             "Clients whose requests are counted; the least recent are forgotten."
         },
         setting(
-            "trusted-proxies", \.trustedProxies,
-            list(unit: "addresses or networks, list", read: { try AddressRange($0) }, show: \.description),
+            "trusted-proxies", path: \.trustedProxies,
+            kind: list(unit: "addresses or networks, list", read: { try AddressRange($0) }, show: \.description),
             reloads: true
         ) { "Proxies whose X-Forwarded-For field names the client; “unix” for those on Unix sockets." },
 
         // Reports
         setting(
-            "log-level", \.logLevel,
-            Kind(unit: Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")) { value in
+            "log-level", path: \.logLevel,
+            kind: Kind(unit: Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")) { value in
                 guard case .text(let text) = value,
                     let level = Logger.Level(rawValue: text == "warn" ? "warning" : text)
                 else {
@@ -581,29 +627,31 @@ extension ServerConfiguration {
                     throw SettingError("\(value.brief) is not one of \(levels)")
                 }
                 return level
-            } show: { .text($0.rawValue) }, "LOG_LEVEL", reloads: true
+            } show: { .text($0.rawValue) }, aliases: "LOG_LEVEL", reloads: true
         ) { "The least important level that is logged." },
         setting(
-            "log-format", \.logFormat,
-            Kind(unit: "json or text") { value in
+            "log-format", path: \.logFormat,
+            kind: Kind(unit: "json or text") { value in
                 switch value {
                 case .text("json"), .text("structured"): return .json
                 case .text("text"), .text("pretty"): return .text
                 default: throw SettingError("\(value.brief) is not json or text")
                 }
-            } show: { .text($0.rawValue) }, "LOG_FORMAT"
+            } show: { .text($0.rawValue) }, aliases: "LOG_FORMAT"
         ) { "The form of log lines." },
-        setting("log-requests", \.logRequests, .boolean, reloads: true) { "Whether every request is logged." },
-        setting("otlp-endpoint", \.otlpEndpoint, .url) {
+            setting("log-requests", path: \.logRequests, kind: .boolean, reloads: true) {
+                "Whether every request is logged."
+            },
+        setting("otlp-endpoint", path: \.otlpEndpoint, kind: .url) {
             "The base URL of an OpenTelemetry collector (OTLP over HTTP, JSON). Empty for no traces."
         },
-        setting("otlp-headers", \.otlpHeaders, headers("NAME=VALUE, list"), secret: true) {
+        setting("otlp-headers", path: \.otlpHeaders, kind: headers("NAME=VALUE, list"), secret: true) {
             "Fields of the requests to the collector."
         },
-        setting("trace-ratio", \.traceRatio, .number(0...1, unit: "0 to 1")) {
+        setting("trace-ratio", path: \.traceRatio, kind: .number(0...1, unit: "0 to 1")) {
             "The part of requests that is traced, if the client does not decide."
         },
-        setting("service-name", \.serviceName, .text()) { "The name of this service in traces." },
+        setting("service-name", path: \.serviceName, kind: .text()) { "The name of this service in traces." },
     ] + fleetSettings + bucketSettings
 
     /// The flags as text for `--help`.

@@ -90,7 +90,7 @@ package final class ServerBackend: ImageBackend {
         if target.grammar == .iiif { return try rules.iiif.parse(target.path) }
         let path = target.path.hasPrefix("/") ? target.path.dropFirst() : target.path
         guard let slash = path.firstIndex(of: "/") else {
-            throw RequestError(404, "not-found", "There is no image at this path.")
+            throw RequestError(404, code: "not-found", reason: "There is no image at this path.")
         }
         let signature = path[..<slash]
         switch target.grammar {
@@ -114,7 +114,8 @@ package final class ServerBackend: ImageBackend {
         }
     }
 
-    private static let invalidSignature = RequestError(403, "invalid-signature", "The signature is not valid.")
+    private static let invalidSignature = RequestError(
+        403, code: "invalid-signature", reason: "The signature is not valid.")
 
     package func plan(for url: ImageURL) -> Plan { Plan(url) }
 
@@ -124,7 +125,7 @@ package final class ServerBackend: ImageBackend {
             return result
         }
         let result = Self.result(image, plan.url)
-        plan.keep(result, image, format.slot)
+        plan.keep(result, image: image, slot: format.slot)
         return result
     }
 
@@ -170,7 +171,7 @@ package final class ServerBackend: ImageBackend {
 
     private static func checkExpiry(of url: ImageURL) throws(RequestError) {
         guard let expires = url.options.expires, Date().timeIntervalSince1970 >= Double(expires) else { return }
-        throw RequestError(404, "expired", "The URL has expired.")
+        throw RequestError(404, code: "expired", reason: "The URL has expired.")
     }
 
     /// - Parameter body: The bytes, if the image is without them.

@@ -50,14 +50,14 @@ public final class ImageRoutes: ImageAnswering {
     public convenience init(_ configuration: ServerConfiguration) throws {
         try configuration.validate()
         try configuration.checkFiles()
-        try self.init(configuration, ServerObservation(ServerMetrics()), Logger(label: "vitrine"))
+        try self.init(configuration, observation: ServerObservation(ServerMetrics()), logger: Logger(label: "vitrine"))
     }
 
     package init(
         _ configuration: ServerConfiguration, observation: ServerObservation, logger: Logger
     ) throws {
         let shared = try SharedParts(configuration, logger)
-        let first = try Current(configuration, observation, continuing: nil, shared)
+        let first = try Current(configuration, observation: observation, continuing: nil, shared: shared)
         observation.watch(first.backend.renderer)
         self.observation = observation
         self.shared = shared
@@ -85,7 +85,7 @@ public final class ImageRoutes: ImageAnswering {
     public func reload(_ configuration: ServerConfiguration) throws {
         try configuration.validate()
         try configuration.checkFiles()
-        let new = try Current(configuration, observation, continuing: renderer, shared)
+        let new = try Current(configuration, observation: observation, continuing: renderer, shared: shared)
         current.withLock { $0 = new }
         shared.results?.tier?.authenticate(by: configuration.tierSecrets)
         observation.watch(new.backend.renderer)
@@ -152,7 +152,7 @@ extension ServerCommand.Parts {
     /// The image server.
     package static let images = ServerCommand.Parts(
         hooks: { configuration, metrics, logger in
-            let images = try ImageRoutes(configuration, ServerObservation(metrics), logger)
+            let images = try ImageRoutes(configuration, observation: ServerObservation(metrics), logger: logger)
             let gallery = configuration.gallery ? try Gallery(configuration, images) : nil
             let responder = ImageResponder(images, context: ServerRequestContext.self)
             var hooks = ImageServer.Hooks(

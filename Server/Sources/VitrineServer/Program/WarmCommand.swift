@@ -230,7 +230,7 @@ package struct WarmCommand: Sendable {
             let output = LogOutput(
                 format: configuration.logFormat, level: .warning, redactor: Redactor(secrets: configuration.secrets))
             images = try ImageRoutes(
-                configuration, ServerObservation(ServerMetrics()), output.logger(label: "vitrine"))
+                configuration, observation: ServerObservation(ServerMetrics()), logger: output.logger(label: "vitrine"))
             format = try configuration.http().negotiation
             self.accept = accept
         }
@@ -307,7 +307,7 @@ extension ImageRoutes {
         let isThumbor = path.hasPrefix(thumbor + "/")
         let http = service.configuration
         guard isThumbor ? http.thumborPrefix != nil : http.hasNative else {
-            throw RequestError(404, "not-found", "This grammar is switched off.")
+            throw RequestError(404, code: "not-found", reason: "This grammar is switched off.")
         }
         let (name, query) = path.firstIndex(of: "?").map { (path[..<$0], Optional(path[$0...].dropFirst())) }
             ?? (path[...], nil)

@@ -174,8 +174,10 @@ final class PlaceQueue: Sendable {
     func place(cost: Int, host: String?, _ priority: RequestPriority) async throws(RequestError) -> Place {
         let (id, immediate) = state.withLock { state -> (Int, Outcome?) in
             state.nextID += 1
-            if state.waiters.isEmpty || host != nil, fits(cost, host, state), !isBehind(priority, host, state) {
-                take(cost, host, &state)
+            if state.waiters.isEmpty || host != nil, fits(cost, host: host, state: state),
+                !isBehind(priority, host: host, state: state)
+            {
+                take(cost, host: host, state: &state)
                 return (state.nextID, .success(Place(self, cost: cost, host: host)))
             }
             guard state.waiters.count < length else {
@@ -253,8 +255,8 @@ final class PlaceQueue: Sendable {
         var index = 0
         while index < state.waiters.count {
             let waiter = state.waiters[index]
-            if fits(waiter.cost, waiter.host, state) {
-                take(waiter.cost, waiter.host, &state)
+            if fits(waiter.cost, host: waiter.host, state: state) {
+                take(waiter.cost, host: waiter.host, state: &state)
                 admitted.append(state.waiters.remove(at: index))
             } else if waiter.host != nil, state.running < places {
                 // Its host is busy, which is no reason for others to wait.
@@ -287,7 +289,7 @@ final class PlaceQueue: Sendable {
 
     /// Whether waiters go before a new request: those of other hosts that are busy do not.
     private func isBehind(_ priority: RequestPriority, host: String?, state: State) -> Bool {
-        state.waiters.contains { $0.priority >= priority && fits($0.cost, $0.host, state) }
+        state.waiters.contains { $0.priority >= priority && fits($0.cost, host: $0.host, state: state) }
     }
 
     var overloaded: RequestError { state.withLock { overloaded($0) } }

@@ -229,7 +229,7 @@ package final class DurableResults: Sendable {
         let isQueued = writes.append(cost: bytes.count) { [self] in
             guard isCurrent() else { return }
             guard let began = breaker.begin() else { return count(\.droppedWrites) }
-            await write(bytes, for: key, replacing: replacing, isCurrent, began)
+            await write(bytes, for: key, replacing: replacing, isCurrent: isCurrent, began: began)
         }
         if !isQueued { count(\.droppedWrites) }
     }

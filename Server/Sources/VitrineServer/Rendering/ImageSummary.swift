@@ -88,7 +88,7 @@ package struct ImageSummary: Sendable, Hashable, Codable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         guard let data = try? encoder.encode(self) else {
-            throw RequestError(422, "undecodable", "the image cannot be described")
+            throw RequestError(422, code: "undecodable", reason: "the image cannot be described")
         }
         return [UInt8](data)
     }

@@ -57,7 +57,7 @@ struct LocalRoot: Sendable {
             if read > 0 {
                 count += read
             } else if read == 0 || errno != EINTR {
-                throw RequestError(502, "source-failed", "the source could not be read")
+                throw RequestError(502, code: "source-failed", reason: "the source could not be read")
             }
         }
         return .file(

@@ -253,7 +253,8 @@ package final class RemoteResults: Sendable {
             if let tag, let digest { tag.hasPrefix("source ") ? .group(digest) : .tag(digest) } else { .all }
         let isAnnounced = await tier?.purge(invalidation) ?? true
         guard isDone else {
-            throw RequestError(500, "cache-failed", "the purge could not be written to the store of results")
+            throw RequestError(
+                500, code: "cache-failed", reason: "the purge could not be written to the store of results")
         }
         return isAnnounced
     }
@@ -273,7 +274,7 @@ extension Renderer {
         var known = stored
         switch await remote.find(job, configuration.clock) {
         case .none:
-            if let provisional = await provisional(job, alternative, remote) { return provisional }
+            if let provisional = await provisional(job, alternative: alternative, remote: remote) { return provisional }
         case .lease(let lease): job.lease = ResultLease(lease: lease, replacesResult: false)
         case .result(let result, let isStale, let refresh):
             if let refresh { job.lease = ResultLease(lease: refresh, replacesResult: true) }
@@ -296,7 +297,8 @@ extension Renderer {
                 return Made(image: result.image, origin: .store)
             }
         }
-        return try await makeUnderLease(job, known, hasOwn: stored != nil, alternative, priority)
+        return try await makeUnderLease(
+            job, known: known, hasOwn: stored != nil, alternative: alternative, priority: priority)
     }
 
     private func makeUnderLease(
@@ -304,7 +306,7 @@ extension Renderer {
         priority: SharedPriority
     ) async throws(RequestError) -> Made {
         do throws(RequestError) {
-            return try await makeHere(job, known, alternative, priority)
+            return try await makeHere(job, stored: known, alternative: alternative, priority: priority)
         } catch {
             job.lease?.end(afterErrorFor: configuration.failures.lifetime(of: error))
             guard let known, !hasOwn, error.status >= 500,
@@ -317,7 +319,7 @@ extension Renderer {
     private func startRefresh(_ job: RenderJob, _ image: RenderedImage) {
         work.start(for: job.key.appending("refresh"), priority: .low) {
             [self] (priority: SharedPriority) async throws(RequestError) in
-            try await makeUnderLease(job, image, hasOwn: true, nil, priority)
+            try await makeUnderLease(job, known: image, hasOwn: true, alternative: nil, priority: priority)
         }
     }
 
@@ -328,7 +330,7 @@ extension Renderer {
         guard job.kind == .image, job.format == .avif || job.format == .jxl, configuration.encodeDeadline != nil
         else { return nil }
         let key = Self.provisionalKey(job, alternative)
-        guard var result = await remote.provisional(job, key, configuration.clock) else { return nil }
+        guard var result = await remote.provisional(job, key: key, clock: configuration.clock) else { return nil }
         let now = configuration.clock.now
         result.image.freshUntil = min(result.image.freshUntil, now + configuration.minimumFreshness)
         await keep(result.image, forKey: key, job, tags: result.tags, levels: .memory)
@@ -347,17 +349,21 @@ extension Renderer {
         case .lease(let lease): job.lease = ResultLease(lease: lease, replacesResult: false)
         case .result(let result, _, let refresh):
             refresh?.release()
-            if result.image.sourceVersion == version { return await adopted(result, job, .shared, .none) }
+            if result.image.sourceVersion == version {
+                return await adopted(result, job: job, origin: .shared, sharing: .none)
+            }
         }
         if let durable = remote.durable {
             switch await durable.find(job, job.remoteKey.description) {
             case .missing(let isAbsent): job.isAbsentFromStore = isAbsent
             case .found(let result):
-                if result.image.sourceVersion == version { return await adopted(result, job, .store, .known) }
+                if result.image.sourceVersion == version {
+                    return await adopted(result, job: job, origin: .store, sharing: .known)
+                }
             }
         }
         do throws(RequestError) {
-            return try await makeHere(job, nil, alternative, priority)
+            return try await makeHere(job, stored: nil, alternative: alternative, priority: priority)
         } catch {
             job.lease?.end(afterErrorFor: configuration.failures.lifetime(of: error))
             throw error

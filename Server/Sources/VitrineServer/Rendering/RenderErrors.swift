@@ -8,24 +8,30 @@ import VitrinePipeline
 /// The errors of sources and renders, as clients see them. No reason names the address of the source or a file.
 extension RequestError {
     /// The client has gone. 499, the status by which proxies log this.
-    static let cancelled = RequestError(499, "cancelled", "the request was cancelled")
+    static let cancelled = RequestError(499, code: "cancelled", reason: "the request was cancelled")
     /// The time of the request is up.
-    static let deadlineExceeded = RequestError(504, "deadline-exceeded", "the image was not made in time")
+    static let deadlineExceeded = RequestError(504, code: "deadline-exceeded", reason: "the image was not made in time")
     /// The server ends.
-    static let shuttingDown = RequestError(503, "shutting-down", "the server is shutting down", retryAfter: 1)
-    static let sourceNotFound = RequestError(404, "source-not-found", "the source does not exist")
-    static let notAnImage = RequestError(422, "not-an-image", "the source is not an image, a document or a video")
+    static let shuttingDown = RequestError(
+        503, code: "shutting-down", reason: "the server is shutting down", retryAfter: 1)
+    static let sourceNotFound = RequestError(404, code: "source-not-found", reason: "the source does not exist")
+    static let notAnImage = RequestError(
+        422, code: "not-an-image", reason: "the source is not an image, a document or a video")
 
     static func overloaded(retryAfter: Int) -> RequestError {
-        RequestError(503, "overloaded", "too many requests are waiting", retryAfter: retryAfter)
+        RequestError(503, code: "overloaded", reason: "too many requests are waiting", retryAfter: retryAfter)
     }
 
-    static func badSource(_ reason: String) -> RequestError { RequestError(400, "invalid-source", reason) }
+    static func badSource(_ reason: String) -> RequestError {
+        RequestError(400, code: "invalid-source", reason: reason)
+    }
 
-    static func forbiddenSource(_ reason: String) -> RequestError { RequestError(403, "source-not-allowed", reason) }
+    static func forbiddenSource(_ reason: String) -> RequestError {
+        RequestError(403, code: "source-not-allowed", reason: reason)
+    }
 
     static func sourceTooLarge(_ limit: ByteCount) -> RequestError {
-        RequestError(413, "source-too-large", "the source has more bytes than the limit of \(limit)")
+        RequestError(413, code: "source-too-large", reason: "the source has more bytes than the limit of \(limit)")
     }
 
     /// The error of a load.
@@ -38,10 +44,10 @@ extension RequestError {
             case .cancelled: self = .cancelled
             case .source(_, let underlying), .invalidData(_, let underlying), .transform(_, _, let underlying):
                 self.init(loading: underlying)
-            default: self.init(502, "source-failed", "the source could not be loaded")
+            default: self.init(502, code: "source-failed", reason: "the source could not be loaded")
             }
         case is CancellationError: self = .cancelled
-        default: self.init(502, "source-failed", "the source could not be loaded")
+        default: self.init(502, code: "source-failed", reason: "the source could not be loaded")
         }
     }
 
@@ -51,30 +57,34 @@ extension RequestError {
         case .invalidURL, .invalidRequest: self = .badSource("the address of the source is not valid")
         case .unsupportedScheme: self = .badSource("sources of this scheme are not loaded")
         case .refused: self = .forbiddenSource("the address of the source, or one it leads to, is not allowed")
-        case .nameNotResolved: self.init(502, "source-unreachable", "the host of the source has no address")
-        case .notConnected: self.init(502, "source-unreachable", "the host of the source cannot be connected to")
-        case .insecure: self.init(502, "source-insecure", "the host of the source has no acceptable certificate")
-        case .timedOut, .tookTooLong: self.init(504, "source-timeout", "the source took too long")
-        case .truncated: self.init(502, "source-truncated", "the source ended early")
+        case .nameNotResolved:
+            self.init(502, code: "source-unreachable", reason: "the host of the source has no address")
+        case .notConnected:
+            self.init(502, code: "source-unreachable", reason: "the host of the source cannot be connected to")
+        case .insecure:
+            self.init(502, code: "source-insecure", reason: "the host of the source has no acceptable certificate")
+        case .timedOut, .tookTooLong: self.init(504, code: "source-timeout", reason: "the source took too long")
+        case .truncated: self.init(502, code: "source-truncated", reason: "the source ended early")
         case .invalidResponse, .headerTooLarge:
-            self.init(502, "source-invalid", "the answer of the source is not valid")
+            self.init(502, code: "source-invalid", reason: "the answer of the source is not valid")
         case .bodyTooLarge(_, let limit): self = .sourceTooLarge(limit)
         case .status(_, let head): self.init(sourceStatus: head.status)
         case .contentType: self = .notAnImage
-        case .tooManyRedirects: self.init(502, "source-redirects", "the source redirects too often")
+        case .tooManyRedirects: self.init(502, code: "source-redirects", reason: "the source redirects too often")
         case .cancelled: self = .cancelled
-        case .unavailable: self.init(503, "unavailable", "no source can be loaded at the moment", retryAfter: 5)
-        case .handler, .file, .busy: self.init(502, "source-failed", "the source could not be loaded")
+        case .unavailable:
+            self.init(503, code: "unavailable", reason: "no source can be loaded at the moment", retryAfter: 5)
+        case .handler, .file, .busy: self.init(502, code: "source-failed", reason: "the source could not be loaded")
         }
     }
 
     private init(sourceStatus status: Int) {
         switch status {
         case 404: self = .sourceNotFound
-        case 410: self.init(410, "source-gone", "the source does not exist any more")
-        case 401, 403, 407: self.init(502, "source-denied", "the host of the source denies access to it")
-        case 408, 504: self.init(504, "source-timeout", "the source took too long")
-        default: self.init(502, "source-failed", "the host of the source answered with status \(status)")
+        case 410: self.init(410, code: "source-gone", reason: "the source does not exist any more")
+        case 401, 403, 407: self.init(502, code: "source-denied", reason: "the host of the source denies access to it")
+        case 408, 504: self.init(504, code: "source-timeout", reason: "the source took too long")
+        default: self.init(502, code: "source-failed", reason: "the host of the source answered with status \(status)")
         }
     }
 
@@ -85,27 +95,28 @@ extension RequestError {
         case let error as ImagePipelineError: self.init(error)
         case let error as ImageError: self.init(error)
         case is CancellationError: self = .cancelled
-        default: self.init(422, "undecodable", "the image cannot be decoded")
+        default: self.init(422, code: "undecodable", reason: "the image cannot be decoded")
         }
     }
 
     private init(_ error: ImagePipelineError) {
         switch error {
-        case .unreadable: self.init(422, "undecodable", "the image cannot be decoded")
-        case .unsupported: self.init(422, "unsupported-image", "images of this kind cannot be decoded")
-        case .damaged: self.init(422, "damaged-image", "the image is damaged")
-        case .limitExceeded(_, let limit, let actual, let allowed): self.init(limit, actual, allowed)
-        case .encrypted, .wrongPassword: self.init(422, "encrypted", "the document needs a password")
+        case .unreadable: self.init(422, code: "undecodable", reason: "the image cannot be decoded")
+        case .unsupported: self.init(422, code: "unsupported-image", reason: "images of this kind cannot be decoded")
+        case .damaged: self.init(422, code: "damaged-image", reason: "the image is damaged")
+        case .limitExceeded(_, let limit, let actual, let allowed): self.init(limit, actual: actual, allowed: allowed)
+        case .encrypted, .wrongPassword: self.init(422, code: "encrypted", reason: "the document needs a password")
         case .noSuchPage(_, let page, let count):
-            self.init(422, "no-such-page", "there is no page \(page): the last one is \(count)")
-        case .noVideo: self.init(422, "no-video", "there are no moving pictures")
+            self.init(422, code: "no-such-page", reason: "there is no page \(page): the last one is \(count)")
+        case .noVideo: self.init(422, code: "no-video", reason: "there are no moving pictures")
         case .beyondEnd(_, _, let duration):
-            self.init(422, "beyond-end", "the video ends after \(duration) seconds")
-        case .timedOut: self.init(504, "render-timeout", "the image took too long to decode")
+            self.init(422, code: "beyond-end", reason: "the video ends after \(duration) seconds")
+        case .timedOut: self.init(504, code: "render-timeout", reason: "the image took too long to decode")
         case .cancelled: self = .cancelled
         case .tooManyAbandonedThreads:
-            self.init(503, "unavailable", "no image can be decoded at the moment", retryAfter: 5)
-        case .toolMissing: self.init(501, "helper-missing", "this server lacks the program for content of this kind")
+            self.init(503, code: "unavailable", reason: "no image can be decoded at the moment", retryAfter: 5)
+        case .toolMissing:
+            self.init(501, code: "helper-missing", reason: "this server lacks the program for content of this kind")
         case .underlying(_, let error):
             self.init(rendering: error)
         }
@@ -114,17 +125,17 @@ extension RequestError {
     private init(_ error: ImageError) {
         switch error {
         case .unreadable, .workerFailed, .decoderFailed:
-            self.init(422, "undecodable", "the image cannot be decoded")
+            self.init(422, code: "undecodable", reason: "the image cannot be decoded")
         case .empty, .notAnImage: self = .notAnImage
-        case .unsupported: self.init(422, "unsupported-image", "images of this kind cannot be decoded")
-        case .corrupt: self.init(422, "damaged-image", "the image is damaged")
-        case .truncated: self.init(422, "damaged-image", "the image ends early")
-        case .limitExceeded(_, let limit, let actual, let allowed): self.init(limit, actual, allowed)
-        case .invalidRequest: self.init(422, "impossible-request", "the options do not suit this image")
-        case .timedOut: self.init(504, "render-timeout", "the image took too long to decode")
+        case .unsupported: self.init(422, code: "unsupported-image", reason: "images of this kind cannot be decoded")
+        case .corrupt: self.init(422, code: "damaged-image", reason: "the image is damaged")
+        case .truncated: self.init(422, code: "damaged-image", reason: "the image ends early")
+        case .limitExceeded(_, let limit, let actual, let allowed): self.init(limit, actual: actual, allowed: allowed)
+        case .invalidRequest: self.init(422, code: "impossible-request", reason: "the options do not suit this image")
+        case .timedOut: self.init(504, code: "render-timeout", reason: "the image took too long to decode")
         case .cancelled: self = .cancelled
         case .encodingFailed(let format, _):
-            self.init(422, "not-encodable", "the result cannot be written as \(format)")
+            self.init(422, code: "not-encodable", reason: "the result cannot be written as \(format)")
         }
     }
 
@@ -142,7 +153,7 @@ extension RequestError {
             }
         // The options are the reason, not the source.
         let code = limit == .outputSide ? "result-too-large" : "limit-exceeded"
-        self.init(status, code, "\(actual) \(unit) are more than the limit of \(allowed)")
+        self.init(status, code: code, reason: "\(actual) \(unit) are more than the limit of \(allowed)")
     }
 
     /// Whether the content of the source is the reason, so that every result of it has the same error.

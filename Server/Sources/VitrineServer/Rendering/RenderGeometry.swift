@@ -40,7 +40,7 @@ package struct RenderGeometry: Sendable, Hashable {
         resultCrop =
             options.resizingType == .fillDown ? Self.fillDown(scaled, target) : target
         aspectRatioSize =
-            options.extendAspectRatio == nil ? nil : Self.aspectRatioSize(scaled, resultCrop, target)
+            options.extendAspectRatio == nil ? nil : Self.aspectRatioSize(scaled, crop: resultCrop, target: target)
     }
 
     /// The largest side that arithmetic is done with; results have a limit far below.
@@ -159,9 +159,14 @@ package struct RenderGeometry: Sendable, Hashable {
         }
         if gravity.anchor == .focusPoint {
             func focused(outer: Int, inner: Int, value: Double) -> Int {
-                start(outer, inner, rounded(Double(outer) * max(0, min(1, value))) - inner / 2, 0)
+                start(
+                    outer: outer, inner: inner, offset: rounded(Double(outer) * max(0, min(1, value))) - inner / 2,
+                    place: 0)
             }
-            return (focused(outer.width, inner.width, gravity.x), focused(outer.height, inner.height, gravity.y))
+            return (
+                focused(outer: outer.width, inner: inner.width, value: gravity.x),
+                focused(outer: outer.height, inner: inner.height, value: gravity.y)
+            )
         }
         let (horizontal, vertical): (Int?, Int?) =
             switch gravity.anchor {
@@ -176,8 +181,8 @@ package struct RenderGeometry: Sendable, Hashable {
             case .southEast: (1, 1)
             }
         return (
-            start(outer.width, inner.width, offset(gravity.x, outer.width), horizontal),
-            start(outer.height, inner.height, offset(gravity.y, outer.height), vertical)
+            start(outer: outer.width, inner: inner.width, offset: offset(gravity.x, outer.width), place: horizontal),
+            start(outer: outer.height, inner: inner.height, offset: offset(gravity.y, outer.height), place: vertical)
         )
     }
 

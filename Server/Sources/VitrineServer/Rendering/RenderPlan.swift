@@ -59,14 +59,14 @@ package struct RenderPlan: Sendable {
     ) throws(RequestError) {
         page = max(1, min(options.page, 1_000_000))
         moment = Self.moment(options)
-        let asked = RenderSteps(options, header, settings)
+        let asked = RenderSteps(options, header: header, settings: settings)
         let turned = asked.turnsSideways
             ? PixelSize(width: header.size.height, height: header.size.width) : header.size
         var options =
             try options.sourceRules?.iiif.map { parameters throws(RequestError) in
                 try options.resolved(parameters, forSource: turned)
             } ?? options.resolved(forSource: turned)
-        var steps = RenderSteps(options, header, settings)
+        var steps = RenderSteps(options, header: header, settings: settings)
         // Another page may have another size, which is known when it is decoded.
         let isSizeKnown = header.size.width > 0 && header.size.height > 0 && (page == 1 || header.kind != .image)
         guard isSizeKnown else {
@@ -86,7 +86,7 @@ package struct RenderPlan: Sendable {
                 // All sizes become smaller alike, as imgproxy does it.
                 options.dpr = geometry.scale * Double(settings.maximumSide) / Double(longest)
                 geometry = RenderGeometry(source: turned, options, mayGrow: header.isVector)
-                steps = RenderSteps(options, header, settings)
+                steps = RenderSteps(options, header: header, settings: settings)
             }
         }
         resultSize = options.trim == nil ? geometry.resultSize(options) : nil
@@ -140,8 +140,8 @@ package struct RenderPlan: Sendable {
             max(scaled, RenderGeometry.scaled(all, by: Double(scaled) / Double(part)))
         }
         let whole = PixelSize(
-            width: side(geometry.source.width, crop.width, geometry.scaled.width),
-            height: side(geometry.source.height, crop.height, geometry.scaled.height))
+            width: side(geometry.source.width, part: crop.width, scaled: geometry.scaled.width),
+            height: side(geometry.source.height, part: crop.height, scaled: geometry.scaled.height))
         let isReduced = whole.width <= geometry.source.width && whole.height <= geometry.source.height
         let fits = max(whole.width, whole.height) <= limit || whole == geometry.source
         return isReduced && fits ? whole : nil
@@ -174,7 +174,7 @@ struct EncodingPlan: Sendable, Hashable {
         let wanted = options.format ?? negotiated
         let own = header.format.flatMap { Self.writable.contains($0) ? $0 : nil }
         format = wanted ?? own
-        quality = Self.quality(options, format ?? .jpeg, settings)
+        quality = Self.quality(options, format: format ?? .jpeg, settings: settings)
         maximumBytes = options.maximumBytes > 0 ? options.maximumBytes : nil
         isProgressive = settings.isProgressive
         stripsMetadata = options.stripMetadata ?? settings.stripsMetadata
@@ -194,7 +194,7 @@ struct EncodingPlan: Sendable, Hashable {
     func replacing(_ other: ImageFormat?, options: ProcessingOptions, settings: RenderSettings) -> EncodingPlan {
         var plan = self
         plan.format = other
-        plan.quality = Self.quality(options, other ?? .jpeg, settings)
+        plan.quality = Self.quality(options, format: other ?? .jpeg, settings: settings)
         return plan
     }
 

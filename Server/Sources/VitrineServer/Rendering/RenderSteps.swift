@@ -75,7 +75,9 @@ struct RenderSteps: ImageProcessing {
         }
         image = try image.processed(by: filters)
         image = try extended(image, sizes)
-        if let watermark, let wanted = options.watermark { image = try marked(image, watermark, wanted, sizes) }
+        if let watermark, let wanted = options.watermark {
+            image = try marked(image, watermark: watermark, wanted: wanted, sizes: sizes)
+        }
         if let background = options.background { image = try image.processed(by: [.background(background)]) }
         // Sizes that were not known before the pixels: trimmed pictures, and pages of other sizes.
         if max(image.width, image.height) > maximumSide {
@@ -112,8 +114,9 @@ struct RenderSteps: ImageProcessing {
         let (width, height) = (min(sizes.scaled.width, image.width), min(sizes.scaled.height, image.height))
         return try image.processed(by: [
             .crop(
-                x: scaled(place.x, image.width, sizes.source.width, width),
-                y: scaled(place.y, image.height, sizes.source.height, height), width: width, height: height)
+                x: scaled(place.x, all: image.width, source: sizes.source.width, part: width),
+                y: scaled(place.y, all: image.height, source: sizes.source.height, part: height), width: width,
+                height: height)
         ])
     }
 

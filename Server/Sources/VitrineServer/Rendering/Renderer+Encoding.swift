@@ -12,31 +12,33 @@ extension Renderer {
         let isSlow = plan.format == .avif || plan.format == .jxl
         guard isSlow, job.options.format == nil, let deadline = configuration.encodeDeadline else {
             let bytes = try await bytes(of: image, plan, original)
-            let result = finished(bytes, image, original)
-            await store(result, job, original)
+            let result = finished(bytes, image: image, original: original)
+            await store(result, job: job, original: original)
             return result
         }
-        let quick = plan.replacing(alternative, job.options, configuration.settings)
+        let quick = plan.replacing(alternative, options: job.options, settings: configuration.settings)
         guard background.begin(job.key) else {
-            var result = finished(try await bytes(of: image, quick, original), image, original)
+            var result = finished(try await bytes(of: image, quick, original), image: image, original: original)
             result.isProvisional = true
             // Kept for a moment, or each request would be a render as long as the background is busy.
             result.freshUntil = min(result.freshUntil, configuration.clock.now + configuration.minimumFreshness)
             if original.isStorable {
                 let key = Self.provisionalKey(job, alternative)
                 await keep(result, forKey: key, job, tags: original.tags, levels: .memory)
-                shareProvisional(result, job, key, original, isBeingMade: false)
+                shareProvisional(result, job: job, key: key, original: original, isBeingMade: false)
             }
             return result
         }
         let encoding = Task { [self] in await outcome(of: image, plan, original) }
         if let outcome = await Self.value(of: encoding, within: deadline) {
             background.end(job.key)
-            let result = finished(try outcome.get(), image, original)
-            await store(result, job, original)
+            let result = finished(try outcome.get(), image: image, original: original)
+            await store(result, job: job, original: original)
             return result
         }
-        return try await provisional(image, quick, job, original, place, alternative, encoding)
+        return try await provisional(
+            image, quick: quick, job: job, original: original, place: place, alternative: alternative,
+            encoding: encoding)
     }
 
     /// Answers in a format that takes less time, while the better one is completed for the next request.
@@ -50,17 +52,17 @@ extension Renderer {
             // The place is held until its pixels are not needed any more.
             defer { place.release() }
             if case .success(let bytes) = await encoding.value {
-                await self.store(finished(bytes, image, original), job, original)
+                await self.store(finished(bytes, image: image, original: original), job: job, original: original)
             }
             results[key] = nil
             background.end(job.key)
         }
         do throws(RequestError) {
-            var result = finished(try await bytes(of: image, quick, original), image, original)
+            var result = finished(try await bytes(of: image, quick, original), image: image, original: original)
             result.isProvisional = true
             if original.isStorable {
                 await keep(result, forKey: key, job, tags: original.tags, levels: .memory)
-                shareProvisional(result, job, key, original, isBeingMade: true)
+                shareProvisional(result, job: job, key: key, original: original, isBeingMade: true)
             }
             Task { await store() }
             return result
@@ -74,7 +76,7 @@ extension Renderer {
         _ image: RenderedImage, job: RenderJob, key: CacheKey, original: SourceTable.Original, isBeingMade: Bool
     ) {
         remote?.shareProvisional(
-            SharedResult(image, tags: original.tags), job, key, for: configuration.minimumFreshness,
+            SharedResult(image, tags: original.tags), job: job, key: key, for: configuration.minimumFreshness,
             isBeingMade: isBeingMade)
     }
 

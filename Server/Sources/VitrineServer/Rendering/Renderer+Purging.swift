@@ -26,10 +26,12 @@ extension Renderer {
         let name = "x"
         guard prefix.hasSuffix("/"), let beginning = try sources.parsed(prefix + name).prefix(before: name) else {
             throw RequestError(
-                400, "invalid-prefix", "A prefix is a scheme, a host and directories with a slash at the end.")
+                400, code: "invalid-prefix",
+                reason: "A prefix is a scheme, a host and directories with a slash at the end.")
         }
         guard beginning.depth <= PurgeTag.directories else {
-            throw RequestError(400, "invalid-prefix", "A prefix has at most \(PurgeTag.directories) directories.")
+            throw RequestError(
+                400, code: "invalid-prefix", reason: "A prefix has at most \(PurgeTag.directories) directories.")
         }
         return try await purge(PurgeTag.prefix(beginning.text))
     }
@@ -42,7 +44,7 @@ extension Renderer {
     /// - Throws: 400 for an empty tag, 500 `cache-failed` if the disk cannot be changed.
     package func purge(tag: String) async throws(RequestError) -> Int {
         guard !tag.isEmpty, !tag.contains(where: { $0 == "," || $0 == " " }) else {
-            throw RequestError(400, "invalid-tag", "A tag has no spaces and no commas.")
+            throw RequestError(400, code: "invalid-tag", reason: "A tag has no spaces and no commas.")
         }
         return try await purge(PurgeTag.named(tag), isNamed: true)
     }
@@ -68,8 +70,9 @@ extension Renderer {
     ) throws(RequestError) -> Int {
         guard try elsewhere.get() else {
             throw RequestError(
-                503, "purge-pending",
-                "This node has removed \(count) results. Other nodes cannot be reached, and show theirs until this "
+                503, code: "purge-pending",
+                reason:
+                    "This node has removed \(count) results. Other nodes cannot be reached, and show theirs until this "
                     + "node can tell them. Repeat the purge, or watch vitrine_tier_up.", retryAfter: 5)
         }
         return count
@@ -84,7 +87,7 @@ extension Renderer {
             if configuration.sourceDisk.bytes > 0 { try await originals.removeAll(tag: tag) }
             return try await results.removeAll(tag: tag, levels: levels)
         } catch {
-            throw RequestError(500, "cache-failed", "the results could not be removed")
+            throw RequestError(500, code: "cache-failed", reason: "the results could not be removed")
         }
     }
 
@@ -108,7 +111,7 @@ extension Renderer {
             try await results.removeAll()
             return count
         } catch {
-            throw RequestError(500, "cache-failed", "the caches could not be emptied")
+            throw RequestError(500, code: "cache-failed", reason: "the caches could not be emptied")
         }
     }
 

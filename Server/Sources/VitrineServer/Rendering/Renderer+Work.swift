@@ -11,16 +11,18 @@ extension Renderer {
     ) async throws(RequestError) -> Made {
         priority.queue.end()
         if let remote, !job.source.isLocal {
-            return try await makeShared(job, stored, alternative, priority, isRefresh: isRefresh, remote)
+            return try await makeShared(
+                job, stored: stored, alternative: alternative, priority: priority, isRefresh: isRefresh, remote: remote)
         }
         if let stored, job.source.isLocal, let made = try await confirmedFile(job, stored) { return made }
         // Files of this machine are those of another one only if the operator says so.
         if let remote, configuration.sources.isLocalShared,
             let version = try await sources.localVersion(of: job.source)
         {
-            return try await makeSharedFile(job, version, alternative, priority, remote)
+            return try await makeSharedFile(
+                job, version: version, alternative: alternative, priority: priority, remote: remote)
         }
-        return try await makeHere(job, stored, alternative, priority)
+        return try await makeHere(job, stored: stored, alternative: alternative, priority: priority)
     }
 
     /// Makes a result on this node.
@@ -31,7 +33,7 @@ extension Renderer {
         if let made = try await tile(job, priority) { return made }
         let (outcome, waited) = try await groups.outcome(
             of: job, storedVersion: stored?.sourceVersion, priority: priority)
-        var made = try await rememberedResult(of: outcome, job, stored, alternative)
+        var made = try await rememberedResult(of: outcome, job: job, stored: stored, alternative: alternative)
         (made.times.queue, made.times.fetch, made.times.waits) = (waited.queue, waited.fetch, waited.waits)
         return made
     }
@@ -51,7 +53,7 @@ extension Renderer {
         of outcome: SourceGroups.Outcome, job: RenderJob, stored: RenderedImage?, alternative: ImageFormat?
     ) async throws(RequestError) -> Made {
         do throws(RequestError) {
-            return try await result(of: outcome, job, stored, alternative)
+            return try await result(of: outcome, job: job, stored: stored, alternative: alternative)
         } catch {
             // Another size of the same content is damaged as well.
             if error.isDamage, case .render(_, _, let loaded, _) = outcome {
@@ -74,19 +76,21 @@ extension Renderer {
             let image = stored.confirmed(
                 until: freshUntil(original, now), at: now, lastModified: original.lastModified,
                 caching: original.caching)
-            await store(image, job, original, .known)
+            await store(image, job: job, original: original, sharing: .known)
             return Made(image: image, isConfirmed: true)
         case .passThrough(let loaded):
             let original = loaded.original
-            if job.kind == .header, let header = loaded.header { return await made(header, job, original) }
+            if job.kind == .header, let header = loaded.header {
+                return await made(header, job: job, original: original)
+            }
             let bytes = original.bytes
             let image = rendered(
                 bytes, mediaType: SourceHeader.mediaType(of: bytes),
                 format: ImageFormat.detect(Array(bytes.prefix(4_096))), size: loaded.header?.size, original)
-            await store(image, job, original)
+            await store(image, job: job, original: original)
             return Made(image: image)
         case .render(let task, _, let loaded, let place):
-            return try await render(job, task, loaded, place, alternative)
+            return try await render(job, task: task, loaded: loaded, place: place, alternative: alternative)
         }
     }
 
@@ -102,17 +106,20 @@ extension Renderer {
         case .summary:
             let source = loaded.original.bytes
             let json = try await encoders.run { () throws(RequestError) in
-                try ImageSummary(header, source, image).json()
+                try ImageSummary(header, source: source, image: image).json()
             }
             made = Made(
                 image: rendered(json, mediaType: "application/json", format: nil, size: nil, loaded.original))
-            await store(made.image, job, loaded.original)
-        case .header: made = await self.made(header, job, loaded.original)
+            await store(made.image, job: job, original: loaded.original)
+        case .header: made = await self.made(header, job: job, original: loaded.original)
         case .image:
-            let plan = EncodingPlan(job.options, negotiated: job.format, header, configuration.settings)
+            let plan = EncodingPlan(
+                job.options, negotiated: job.format, header: header, settings: configuration.settings)
             var original = loaded.original
             original.canonicalPath = try job.options.sourceRules?.iiif?.canonicalPath(for: header.ofIIIF.size)
-            made = Made(image: try await encoded(image, plan, job, original, place, alternative))
+            made = Made(
+                image: try await encoded(
+                    image, plan: plan, job: job, original: original, place: place, alternative: alternative))
         }
         made.times.decode = decoded - began
         made.times.decoding = .init(began: began, duration: decoded - began)
@@ -174,7 +181,7 @@ extension Renderer {
         let all = job.source.tags + tags
         await fence.store(all, since: job.began) {
             guard job.lease?.isRevoked != true else { return }
-            share(image, job, tags: tags, sharing)
+            share(image, job: job, tags: tags, sharing: sharing)
             // A full disk leaves the result in memory.
             _ = try? await results.set(image, forKey: key, tags: all, levels: levels)
         }

@@ -175,7 +175,8 @@ package final class Renderer: Sendable {
             configuration.sources, originals: originals, fence: fence, clock: configuration.clock, executor: blocking)
         let failures = failures
         groups = SourceGroups(
-            sources, pipeline, admission, configuration.settings, limits: configuration.limits, executor: blocking
+            sources, pipeline: pipeline, admission: admission, settings: configuration.settings,
+            limits: configuration.limits, executor: blocking
         ) { key, error in
             failures.add(error, for: key)
         }
@@ -211,13 +212,13 @@ package final class Renderer: Sendable {
     ) async throws(RequestError) -> Rendering {
         for wanted in [url.options.format, format, alternative] {
             guard let wanted, !EncodingPlan.writable.contains(wanted) else { continue }
-            throw RequestError(400, "unsupported-format", "images are not written as \(wanted)")
+            throw RequestError(400, code: "unsupported-format", reason: "images are not written as \(wanted)")
         }
         let source = try sources.source(url.source)
         let job = RenderJob(
             kind: .image, options: url.options, format: url.options.format == nil ? format : nil, source: source,
             key: key(of: source, url.options, format))
-        return try await rendering(of: job, alternative, priority, deadline)
+        return try await rendering(of: job, alternative: alternative, priority: priority, deadline: deadline)
     }
 
     /// Returns the description of a source, as JSON of an ``ImageSummary``, which is cached like an image.
@@ -235,7 +236,7 @@ package final class Renderer: Sendable {
         let job = RenderJob(
             kind: .summary, options: options, format: nil, source: source,
             key: source.key.appending("info-1").appending(options.resultName))
-        return try await rendering(of: job, nil, priority, deadline)
+        return try await rendering(of: job, alternative: nil, priority: priority, deadline: deadline)
     }
 
     /// Returns the description of a source: size, format, placeholders, colours, Exif.
@@ -247,7 +248,7 @@ package final class Renderer: Sendable {
         let document = try await infoDocument(for: url, priority: priority, deadline: deadline)
         let data = Data(document.image.bytes.readableBytesView)
         guard let summary = try? JSONDecoder().decode(ImageSummary.self, from: data) else {
-            throw RequestError(422, "undecodable", "the image cannot be described")
+            throw RequestError(422, code: "undecodable", reason: "the image cannot be described")
         }
         return summary
     }
@@ -266,7 +267,7 @@ package final class Renderer: Sendable {
         let job = RenderJob(
             kind: .header, options: options, format: nil, source: source,
             key: source.key.appending("header-1").appending(options.resultName))
-        return try await rendering(of: job, nil, priority, deadline)
+        return try await rendering(of: job, alternative: nil, priority: priority, deadline: deadline)
     }
 
     /// Where the result of a URL is kept.
@@ -353,7 +354,7 @@ package final class Renderer: Sendable {
             let key = workKey(of: job, alternative)
             let (made, isShared) = try await work.value(for: key, priority: priority, deadline: deadline) {
                 [self] (priority: SharedPriority) async throws(RequestError) in
-                try await make(job, stored?.image, alternative, priority)
+                try await make(job, stored: stored?.image, alternative: alternative, priority: priority)
             }
             let origin: Rendering.Origin = made.isConfirmed ? .confirmed : isShared ? .coalesced : made.origin
             return Rendering(image: made.image, origin: origin, isStale: made.isStale, times: made.times)
@@ -398,7 +399,7 @@ package final class Renderer: Sendable {
         let job = job.beginning(at: fence)
         work.start(for: job.key.appending("refresh"), priority: .low) {
             [self] (priority: SharedPriority) async throws(RequestError) in
-            try await make(job, stored, nil, priority, isRefresh: true)
+            try await make(job, stored: stored, alternative: nil, priority: priority, isRefresh: true)
         }
     }
 

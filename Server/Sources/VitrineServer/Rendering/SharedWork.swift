@@ -64,17 +64,19 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         let timer = deadline.map { deadline in
             Task {
                 try await Task.sleep(until: deadline, clock: .continuous)
-                leave(key, waiter, isQueueReason(key, waiter, since: began) ? overloaded() : .deadlineExceeded)
+                leave(
+                    key, waiter: waiter,
+                    error: isQueueReason(key, waiter, since: began) ? overloaded() : .deadlineExceeded)
             }
         }
         let isShared = Mutex(false)
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Outcome, Never>) in
-                let joined = join(key, waiter, priority, continuation, body)
+                let joined = join(key, waiter: waiter, priority: priority, continuation: continuation, body: body)
                 isShared.withLock { $0 = joined }
             }
         } onCancel: {
-            leave(key, waiter, .cancelled)
+            leave(key, waiter: waiter, error: .cancelled)
         }
         timer?.cancel()
         // The cancellation may have come after the result.
@@ -89,7 +91,7 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     ) {
         state.withLock { state in
             guard state.work[key] == nil else { return }
-            add(key, priority, isKept: true, &state, body)
+            add(key, priority: priority, isKept: true, state: &state, body: body)
         }
     }
 
@@ -129,7 +131,7 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
                     continuation: continuation, queued: work.priority.queue.total)
                 return (nil, true)
             }
-            add(key, priority, isKept: false, &state, body)
+            add(key, priority: priority, isKept: false, state: &state, body: body)
             state.work[key]?.waiters[waiter] = Caller(continuation: continuation, queued: .zero)
             return (nil, false)
         }
@@ -144,7 +146,7 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         state.nextID += 1
         let id = state.nextID
         let shared = SharedPriority(priority)
-        let task = Task { self.finish(key, id, await Self.outcome(of: body, shared)) }
+        let task = Task { self.finish(key, id: id, outcome: await Self.outcome(of: body, shared)) }
         state.work[key] = Work(id: id, priority: shared, task: task, isKept: isKept)
     }
 

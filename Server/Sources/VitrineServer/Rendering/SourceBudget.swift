@@ -71,7 +71,7 @@ package final class SourceBudget: Sendable {
             // Those that wait already go first, unless bytes are held already.
             guard state.held[holder] != nil || !state.waiters.contains(where: { $0.host == nil || $0.host == host })
             else { return false }
-            return take(bytes, holder, host, &state)
+            return take(bytes, holder: holder, host: host, state: &state)
         }
     }
 
@@ -99,7 +99,7 @@ package final class SourceBudget: Sendable {
     /// Sets the bytes of a holder, whether they fit or not.
     fileprivate func set(_ bytes: Int, holder: Int, host: String?) {
         let admitted = state.withLock { state in
-            change(to: bytes, holder, host, &state)
+            change(to: bytes, holder: holder, host: host, state: &state)
             return admit(&state)
         }
         resume(admitted)
@@ -142,7 +142,7 @@ package final class SourceBudget: Sendable {
             while index < state.waiters.count {
                 let waiter = state.waiters[index]
                 if wanted(waiter) {
-                    if self.take(waiter.bytes, waiter.holder, waiter.host, &state) {
+                    if self.take(waiter.bytes, holder: waiter.holder, host: waiter.host, state: &state) {
                         admitted.append(state.waiters.remove(at: index))
                         continue
                     }
@@ -173,7 +173,7 @@ package final class SourceBudget: Sendable {
             return false
         }
         if more > 0, !fits, held != nil { state.exceeding = holder }
-        change(to: max(bytes, held ?? 0), holder, host, &state)
+        change(to: max(bytes, held ?? 0), holder: holder, host: host, state: &state)
         return true
     }
 
@@ -208,7 +208,7 @@ package final class SourceReservation: Sendable {
     var waited: Duration { queue.total }
 
     /// Reserves a number of bytes in all, if they fit now.
-    package func reserveNow(_ bytes: Int) -> Bool { budget.reserveNow(bytes, id, host) }
+    package func reserveNow(_ bytes: Int) -> Bool { budget.reserveNow(bytes, holder: id, host: host) }
 
     /// Returns as soon as a number of bytes in all is reserved.
     ///
@@ -218,7 +218,7 @@ package final class SourceReservation: Sendable {
         queue.begin()
         defer { queue.end() }
         do throws(RequestError) {
-            try await budget.reserve(bytes, id, host)
+            try await budget.reserve(bytes, holder: id, host: host)
         } catch {
             refusal.withLock { $0 = error }
             throw error
@@ -226,10 +226,10 @@ package final class SourceReservation: Sendable {
     }
 
     /// Corrects the bytes in all to those that are really held.
-    package func correct(to bytes: Int) { budget.set(bytes, id, host) }
+    package func correct(to bytes: Int) { budget.set(bytes, holder: id, host: host) }
 
     /// Gives the bytes back.
-    package func release() { budget.set(0, id, host) }
+    package func release() { budget.set(0, holder: id, host: host) }
 }
 
 /// The time that work waits for a place in this server, rather than for its source or its render.

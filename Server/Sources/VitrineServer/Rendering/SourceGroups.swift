@@ -156,7 +156,9 @@ final class SourceGroups: Sendable {
         }
         let delivery = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Delivery, Never>) in
-                join(id, Member(job: job, storedVersion: storedVersion, continuation: continuation), priority)
+                join(
+                    id: id, member: Member(job: job, storedVersion: storedVersion, continuation: continuation),
+                    priority: priority)
             }
         } onCancel: {
             leave(id, job.groupKey)
@@ -183,7 +185,7 @@ final class SourceGroups: Sendable {
             priority.queue.follow(group.priority.queue)
             group.members[id] = member
             let (source, own, shared) = (member.job.source, GroupID(key: key, number: group.id), group.priority)
-            group.task = Task { await self.run(source, own, shared) }
+            group.task = Task { await self.run(source, group: own, priority: shared) }
             state.groups[key] = group
             return false
         }
@@ -228,7 +230,7 @@ final class SourceGroups: Sendable {
 
     private func run(_ source: SourceTable.Source, group: GroupID, priority: SharedPriority) async {
         do throws(RequestError) {
-            try await carryOut(source, group, priority)
+            try await carryOut(source, group: group, priority: priority)
         } catch {
             for (_, member) in take(group) {
                 member.continuation.resume(returning: .failure(error))
@@ -248,14 +250,14 @@ final class SourceGroups: Sendable {
         times.wait(since: begin)
         begin = .now
         let held = admission.sources.reservation(host: source.host, queue: queue)
-        let original = try await load(source, priority.value, held)
+        let original = try await load(source, priority: priority.value, held: held)
         held.correct(to: original.bytes.count)
         times.fetch = ContinuousClock.now - begin
         var header: SourceHeader?
         while header == nil {
-            deliverUnchanged(group, original, times)
+            deliverUnchanged(group, original: original, times: times)
             header = try await self.header(of: original, source, group)
-            deliverPassedThrough(group, Loaded(original: original, header: header), times)
+            deliverPassedThrough(group, loaded: Loaded(original: original, header: header), times: times)
             if members(of: group).isEmpty { return }
         }
         let loaded = Loaded(original: original, header: header)
@@ -271,9 +273,9 @@ final class SourceGroups: Sendable {
         // The place of the render counts these bytes from now on.
         loadPlace.release()
         held.release()
-        deliverUnchanged(group, original, times)
-        deliverPassedThrough(group, loaded, times)
-        start(take(group).map(\.member), loaded, place, times, priority.value)
+        deliverUnchanged(group, original: original, times: times)
+        deliverPassedThrough(group, loaded: loaded, times: times)
+        start(take(group).map(\.member), loaded: loaded, place: place, times: times, priority: priority.value)
     }
 
     private func load(
@@ -343,7 +345,7 @@ final class SourceGroups: Sendable {
         let count = loaded.original.bytes.count
         return job.kind == .summary
             ? .summary(job.options, header, sourceBytes: count)
-            : try RenderPlan(job.options, header, settings, sourceBytes: count)
+            : try RenderPlan(job.options, header: header, settings: settings, sourceBytes: count)
     }
 
     /// Starts the renders of all members in one go.
@@ -355,7 +357,8 @@ final class SourceGroups: Sendable {
         for member in members {
             do throws(RequestError) {
                 let plan = try plan(member.job, loaded)
-                let task = pipeline.start(request(plan, member.job.source, loaded.original, gate, priority))
+                let task = pipeline.start(
+                    request(plan, source: member.job.source, original: loaded.original, gate: gate, priority: priority))
                 deliveries.append((member, .success((.render(task, plan, loaded, place), times))))
             } catch {
                 deliveries.append((member, .failure(error)))

@@ -57,13 +57,13 @@ package struct SourceHeader: Sendable, Hashable {
         let input = ImageInput.bytes(bytes, name: "the source")
         if let media = Self.mediaType(ofDocumentOrVideo: bytes) {
             if media == "application/pdf" {
-                self = try Self.document(input, page, limits, cancellation)
+                self = try Self.document(input, page: page, limits: limits, cancellation: cancellation)
             } else {
-                self = try Self.video(input, media, limits, cancellation)
+                self = try Self.video(input, mediaType: media, limits: limits, cancellation: cancellation)
             }
             return
         }
-        self = try Self.image(input, limits, cancellation)
+        self = try Self.image(input, limits: limits, cancellation: cancellation)
     }
 
     private init(kind: Kind, format: ImageFormat? = nil, mediaType: String, size: PixelSize) {

@@ -341,18 +341,21 @@ package struct SourceTable: Sendable {
         _ source: Source, priority: RequestPriority, holding held: SourceReservation
     ) async throws(RequestError) -> Original {
         switch source.place {
-        case .web(let url): return try await load(fetcher(url, source, held), source, priority, held)
+        case .web(let url):
+            return try await load(
+                fetcher(url, source: source, held: held), source: source, priority: priority, held: held)
         case .bucket(let bucket, let key):
             guard let bucketOptions, let url = BucketSources.url(bucket: bucket, key: key) else {
                 throw .forbiddenSource("this server has no buckets")
             }
             let fetcher = SourceFetcher(
-                request(url), bucketOptions, tags: source.tags, held, didReceive: configuration.didReceive)
-            return try await load(fetcher, source, priority, held)
+                request(url), options: bucketOptions, tags: source.tags, held: held,
+                didReceive: configuration.didReceive)
+            return try await load(fetcher, source: source, priority: priority, held: held)
         case .local(let names):
             guard let root else { throw .forbiddenSource("this server has no local sources") }
             let looked = clock.now
-            let file = try await read(names, root, held)
+            let file = try await read(names, root: root, held: held)
             versions.add(file.version, of: source.key, at: looked, until: looked + configuration.localFreshness)
             return Original(
                 bytes: file.bytes, version: file.version, expires: clock.now + configuration.localFreshness,
@@ -445,7 +448,8 @@ package struct SourceTable: Sendable {
                 if !rule.headers.isEmpty { options.caching = .images }
             }
         }
-        return SourceFetcher(request, options, tags: source.tags, held, didReceive: configuration.didReceive)
+        return SourceFetcher(
+            request, options: options, tags: source.tags, held: held, didReceive: configuration.didReceive)
     }
 
     private func original(
