@@ -381,33 +381,6 @@ package struct ServerMetrics: Sendable {
         responseBytes.increment(by: Double(bytes))
     }
 
-    /// The series of answers that needed no task, found once.
-    package struct ImmediateAnswers: Sendable {
-        fileprivate let whole: PrometheusNumber
-        fileprivate let notModified: PrometheusNumber
-        fileprivate let seconds: PrometheusHistogram
-        fileprivate let fromMemory: PrometheusNumber?
-        fileprivate let fromDisk: PrometheusNumber?
-        fileprivate let bytes: PrometheusNumber
-
-        /// Counts an answer with the status 200 or 304.
-        package func count(status: Int, level: CacheLevel, seconds duration: Double, bytes count: Int) {
-            (status == 304 ? notModified : whole).increment(by: 1.0)
-            seconds.record(duration)
-            (level == .disk ? fromDisk : fromMemory)?.increment(by: 1.0)
-            if count > 0 { bytes.increment(by: Double(count)) }
-        }
-    }
-
-    package func immediateAnswers() -> ImmediateAnswers {
-        let route = "image"
-        return ImmediateAnswers(
-            whole: answers.series(registry, route: route, status: 200).count,
-            notModified: answers.series(registry, route: route, status: 304).count,
-            seconds: answers.series(registry, route: route, status: 200).seconds, fromMemory: results[.memory],
-            fromDisk: results[.disk], bytes: responseBytes)
-    }
-
     package func took(_ stage: Stage, _ seconds: Double) { stages[stage]?.record(seconds) }
     package func found(_ level: CacheLevel) { results[level]?.increment(by: 1.0) }
     package func refused(_ reason: Refusal) { refusals[reason]?.increment(by: 1.0) }

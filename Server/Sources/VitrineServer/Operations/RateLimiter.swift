@@ -172,9 +172,6 @@ package final class RateLimiter: Sendable {
         state.withLock { ($0.cost, $0.depth) = (new.cost, new.depth) }
     }
 
-    /// Whether there is a limit.
-    package var isOn: Bool { state.withLock { $0.cost > 0 } }
-
     /// Counts a request.
     ///
     /// - Parameter now: Nanoseconds of a clock that never goes back.

@@ -54,10 +54,10 @@ package final class RequestsInFlight: Sendable {
     func remove(_ number: UInt64) { state.withLock { _ = $0.entries.removeValue(forKey: number) } }
 
     /// Keeps an answer that took long or is an error.
-    func note(_ request: Request, status: Int, seconds: Double) {
+    func note(_ path: Substring, status: Int, seconds: Double) {
         state.withLock { state in
             guard status >= 400 || state.notable.isSlow(seconds) else { return }
-            let path = String(request.uri.path.prefix(2048))
+            let path = String(path.prefix(2048))
             state.notable.note(.init(path: path, status: status, seconds: seconds, time: Int64(time(nil))))
         }
     }
@@ -134,11 +134,42 @@ extension Response {
 }
 
 /// Surrounds the work on every request of the main listeners with health, limits, traces, metrics and logs.
+///
+/// Answers that need no task are made on the event loop of their connection, others by a task. Both ways begin with
+/// ``begin(from:forwarded:proposedID:at:)`` and end with ``end(_:_:)``, where everything is done that all requests share.
 package final class RequestHandler: Sendable {
     private struct Settings {
         var locator: ClientLocator
         var logsRequests: Bool
     }
+
+    /// A request from its first byte to its log line.
+    private struct Record {
+        let started: Int64
+        let id: String
+        let client: ClientAddress
+        let peer: ClientAddress
+        let isLogged: Bool
+        /// How long the client has to wait, if it has asked too often.
+        let wait: Double?
+    }
+
+    /// The end of a request.
+    private struct Outcome {
+        var method: String
+        /// The target without its query.
+        var path: Substring
+        /// A word of the program for metrics and logs.
+        var route: String
+        var status: Int
+        var bytes: Int
+        /// Whether the client left before all of the answer was sent.
+        var isAborted = false
+        /// Whether it is a stream of changes, which ends with its page.
+        var isStream = false
+        var trace: String?
+    }
+
     private let responder: any HTTPResponder<ServerRequestContext>
     private let images: ImmediateResponder?
     private let logger: Logger
@@ -150,7 +181,6 @@ package final class RequestHandler: Sendable {
     private let refusals = RefusalLog()
     private let dates = DateText()
     private let settings: Mutex<Settings>
-    private let immediateAnswers: ServerMetrics.ImmediateAnswers
 
     package init(
         responder: any HTTPResponder<ServerRequestContext>, immediate: ImmediateResponder?,
@@ -160,7 +190,6 @@ package final class RequestHandler: Sendable {
     ) {
         self.responder = responder
         images = immediate
-        immediateAnswers = metrics.immediateAnswers()
         self.logger = logger
         self.metrics = metrics
         self.limiter = limiter
@@ -186,146 +215,170 @@ package final class RequestHandler: Sendable {
         settings.withLock { $0.locator }.client(peer: ClientAddress(peer) ?? .unix, forwarded: forwarded)
     }
 
+    // MARK: What all requests share
+
+    private func begin(
+        from address: SocketAddress?, forwarded: [String], proposedID: String?,
+        at started: Int64 = monotonicNanoseconds()
+    ) -> Record {
+        let settings = settings.withLock { $0 }
+        let peer = ClientAddress(address) ?? .unix
+        let client = settings.locator.client(peer: peer, forwarded: forwarded)
+        return Record(
+            started: started, id: RequestIdentifier.identifier(proposedID), client: client, peer: peer,
+            isLogged: settings.logsRequests, wait: limiter.admit(client, now: started))
+    }
+
+    private func end(_ record: Record, _ outcome: Outcome) {
+        let seconds = Double(monotonicNanoseconds() - record.started) / 1e9
+        if !outcome.isStream { inFlight.note(outcome.path, status: outcome.status, seconds: seconds) }
+        metrics.answered(
+            route: outcome.route, status: outcome.status, seconds: seconds,
+            bytes: outcome.isAborted ? 0 : outcome.bytes)
+        if record.isLogged { log(record, outcome, seconds: seconds) }
+    }
+
+    private func log(_ record: Record, _ outcome: Outcome, seconds: Double) {
+        var fields: Logger.Metadata = [
+            "request_id": .string(record.id),
+            "method": .string(outcome.method), "path": .string(String(outcome.path.prefix(2048))),
+            "status": .stringConvertible(outcome.status), "bytes": .stringConvertible(outcome.bytes),
+            "milliseconds": .stringConvertible((seconds * 100_000).rounded() / 100),
+            "client": .string(record.client.description), "route": .string(outcome.route),
+        ]
+        if outcome.isAborted { fields["aborted"] = .stringConvertible(true) }
+        if let trace = outcome.trace { fields["trace_id"] = .string(trace) }
+        if (400..<500).contains(outcome.status) || outcome.isAborted {
+            // Strangers cause these for nothing.
+            guard let left = refusals.admit() else { return }
+            fields["path"] = .string(String(outcome.path.prefix(512)))
+            if left > 0 { fields["left_out"] = .stringConvertible(left) }
+        }
+        logger.info("request", metadata: fields)
+    }
+
+    /// The answer to a monitor. It is not counted, limited or logged: monitors ask often, and an answer must not wait
+    /// for anything.
+    private func health(_ path: some StringProtocol) -> (status: HTTPResponse.Status, text: String)? {
+        switch path {
+        case "/health": (.ok, "ok\n")
+        case "/ready": drain.isDraining ? (.serviceUnavailable, "draining\n") : (.ok, "ready\n")
+        default: nil
+        }
+    }
+
+    // MARK: Answers by a task
+
     /// Answers a request of a connection.
     package func respond(
         to request: Request, writer: consuming ResponseWriter, channel: any Channel
     ) async throws {
-        // Not counted, limited or logged: monitors ask often, and an answer must not wait for anything.
-        if let response = health(request) {
-            try await write(response, writer)
+        if let health = health(request.uri.path) {
+            let response = Response.text(health.status, health.text)
+            try await write(request.method == .head ? response.createHeadResponse() : response, writer)
             return
         }
-        let started = monotonicNanoseconds()
-        let settings = settings.withLock { $0 }
         // The address of a stream of HTTP/2 is that of its connection.
-        let peer = ClientAddress(channel.remoteAddress ?? channel.parent?.remoteAddress) ?? .unix
-        let client = settings.locator.client(peer: peer, forwarded: request.headers[values: .forwardedFor])
-        let id = RequestIdentifier.identifier(request.headers[.requestID])
+        let record = begin(
+            from: channel.remoteAddress ?? channel.parent?.remoteAddress,
+            forwarded: request.headers[values: .forwardedFor], proposedID: request.headers[.requestID])
         var logger = logger
-        logger[metadataKey: "request_id"] = .string(id)
+        logger[metadataKey: "request_id"] = .string(record.id)
         var context = ServerRequestContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
-        (context.client, context.peer) = (client, peer)
-        context.requestID = id
+        (context.client, context.peer, context.requestID) = (record.client, record.peer, record.id)
         let number = inFlight.add(
             .init(
-                id: id, method: request.method.rawValue, path: request.uri.path, client: client.description,
-                started: started))
+                id: record.id, method: request.method.rawValue, path: request.uri.path,
+                client: record.client.description, started: record.started))
         metrics.inFlight.increment(by: 1.0)
         defer {
             inFlight.remove(number)
             metrics.inFlight.decrement(by: 1.0)
         }
 
-        var response: Response
-        var span: OTLPSpan?
-        if let wait = limiter.admit(client, now: started) {
-            metrics.refused(.rateLimit)
-            response = .error(
-                RequestError(429, code: "rate-limit", reason: "There are too many requests of this client."))
-            response.headers[.retryAfter] = String(max(Int(wait.rounded(.up)), 1))
-        } else if let tracer {
-            let started = Self.span(of: request, tracer, client)
-            span = started
-            response = try await InstrumentationContext.$current.withValue(started.context) {
-                try await answer(request, context)
-            }
-        } else if let passed = Self.passedTrace(of: request) {
-            // No span of its own: sources see that of the client.
-            response = try await InstrumentationContext.$current.withValue(passed) {
-                try await answer(request, context)
-            }
-        } else {
-            response = try await answer(request, context)
-        }
+        var (response, span) = try await answer(request, of: record, context)
         response.headers[.date] = dates.now
-        response.headers[.requestID] = id
-
-        let status = Int(response.status.code)
-        let bytes = response.body.contentLength ?? 0
+        response.headers[.requestID] = record.id
+        var outcome = Outcome(
+            method: request.method.rawValue, path: request.uri.path[...],
+            route: context.coreContext.endpointPath.value ?? "image", status: Int(response.status.code),
+            bytes: response.body.contentLength ?? 0,
+            isStream: response.headers[.contentType] == "text/event-stream", trace: span?.context.trace?.traceID)
         var failure: (any Error)?
         do {
             try await write(response, writer)
         } catch {
             failure = error
+            outcome.isAborted = true
         }
-        let seconds = Double(monotonicNanoseconds() - started) / 1e9
-        let route = context.coreContext.endpointPath.value ?? "image"
-        // Streams of changes end with their pages.
-        if response.headers[.contentType] != "text/event-stream" {
-            inFlight.note(request, status: status, seconds: seconds)
-        }
-        metrics.answered(route: route, status: status, seconds: seconds, bytes: failure == nil ? bytes : 0)
+        end(record, outcome)
         if let span {
-            span.updateAttributes { $0["http.response.status_code"] = status }
-            if status >= 500 { span.setStatus(SpanStatus(code: .error)) }
+            span.updateAttributes { $0["http.response.status_code"] = outcome.status }
+            if outcome.status >= 500 { span.setStatus(SpanStatus(code: .error)) }
             span.end()
-        }
-        if settings.logsRequests {
-            var fields = Self.logFields(
-                request.method.rawValue, path: request.uri.path, status: status, bytes: bytes, seconds: seconds,
-                client: client)
-            fields["route"] = .string(route)
-            if failure != nil { fields["aborted"] = .stringConvertible(true) }
-            if let trace = span?.context.trace { fields["trace_id"] = .string(trace.traceID) }
-            if (400..<500).contains(status) || failure != nil {
-                // Strangers cause these for nothing.
-                if let left = refusals.admit() {
-                    fields["path"] = .string(String(request.uri.path.prefix(512)))
-                    if left > 0 { fields["left_out"] = .stringConvertible(left) }
-                    logger.info("request", metadata: fields)
-                }
-            } else {
-                logger.info("request", metadata: fields)
-            }
         }
         if let failure { throw failure }
     }
 
-    private static func logFields(
-        _ method: String, path: String, status: Int, bytes: Int, seconds: Double, client: ClientAddress
-    ) -> Logger.Metadata {
-        [
-            "method": .string(method), "path": .string(String(path.prefix(2048))),
-            "status": .stringConvertible(status), "bytes": .stringConvertible(bytes),
-            "milliseconds": .stringConvertible((seconds * 100_000).rounded() / 100),
-            "client": .string(client.description),
-        ]
+    /// The answer within its limits, and the span that it has while traces are recorded.
+    private func answer(
+        _ request: Request, of record: Record, _ context: ServerRequestContext
+    ) async throws -> (Response, OTLPSpan?) {
+        if let wait = record.wait {
+            metrics.refused(.rateLimit)
+            var response = Response.error(
+                RequestError(429, code: "rate-limit", reason: "There are too many requests of this client."))
+            response.headers[.retryAfter] = String(max(Int(wait.rounded(.up)), 1))
+            return (response, nil)
+        }
+        let span = tracer.map { Self.span(of: request, $0, record.client) }
+        // Without a span of its own, sources see that of the client.
+        guard let traced = span?.context ?? Self.passedTrace(of: request) else {
+            return (try await answer(request, context), nil)
+        }
+        let response = try await InstrumentationContext.$current.withValue(traced) {
+            try await answer(request, context)
+        }
+        return (response, span)
     }
 
+    // MARK: Answers on the event loop
+
     /// Answers monitors, and requests for images that take no waiting, on the event loop of their connection; nil for a
-    /// request that ``respond(to:writer:channel:)`` is to answer.
+    /// request that ``respond(to:writer:channel:)`` is to answer. While traces are recorded, that is each request.
     package func immediate(_ request: ImmediateRequest) -> ImmediateAnswer? {
-        if let answer = immediateHealth(request) { return answer }
-        // A span is more than this saves.
-        guard tracer == nil, let images else { return nil }
+        if let health = health(request.target) { return Self.answer(health, to: request) }
         let started = monotonicNanoseconds()
-        guard var answer = images(request) else { return nil }
-        let settings = settings.withLock { $0 }
-        var client: ClientAddress?
-        if settings.logsRequests || limiter.isOn {
-            let peer = ClientAddress(request.channel.remoteAddress) ?? .unix
-            let known = settings.locator.client(peer: peer, forwarded: request.fields.forwardedFor)
-            // Refused there, with its own answer.
-            guard limiter.admit(known, now: started) == nil else { return nil }
-            client = known
-        }
-        let id = RequestIdentifier.identifier(request.fields.requestID)
+        // A span is more than this saves.
+        guard tracer == nil, let images, var answer = images(request) else { return nil }
+        let record = begin(
+            from: request.channel.remoteAddress, forwarded: request.fields.forwardedFor,
+            proposedID: request.fields.requestID, at: started)
+        // A task refuses it, with its own answer.
+        guard record.wait == nil else { return nil }
         answer.add("Date", dates.now)
-        answer.add("X-Request-ID", id)
-        let seconds = Double(monotonicNanoseconds() - started) / 1e9
-        immediateAnswers.count(
-            status: answer.status, level: answer.origin == .disk ? .disk : .memory, seconds: seconds,
-            bytes: answer.bodyCount)
-        if settings.logsRequests, let client {
-            var fields = Self.logFields(
-                request.isHead ? "HEAD" : "GET", path: String(request.target.prefix { $0 != "?" }),
-                status: answer.status,
-                bytes: answer.bodyCount, seconds: seconds, client: client)
-            fields["route"] = "image"
-            fields["request_id"] = .string(id)
-            logger.info("request", metadata: fields)
-        }
+        answer.add("X-Request-ID", record.id)
+        end(
+            record,
+            Outcome(
+                method: request.isHead ? "HEAD" : "GET", path: request.target.prefix { $0 != "?" }, route: "image",
+                status: answer.status, bytes: answer.bodyCount))
+        metrics.found(answer.origin == .disk ? .disk : .memory)
         return answer
+    }
+
+    private static func answer(
+        _ health: (status: HTTPResponse.Status, text: String), to request: ImmediateRequest
+    ) -> ImmediateAnswer {
+        let lines = ImmediateAnswer.Lines(
+            health.status,
+            [
+                .contentType: "text/plain", .cacheControl: "no-store",
+                .contentLength: String(health.text.utf8.count),
+            ])
+        return ImmediateAnswer(
+            lines, status: health.status.code, body: request.isHead ? nil : ByteBuffer(string: health.text),
+            allocator: request.channel.allocator)
     }
 
     private func answer(_ request: Request, _ context: ServerRequestContext) async throws -> Response {
@@ -353,35 +406,6 @@ package final class RequestHandler: Sendable {
             // Thrown on, it would be answered a second time.
             throw ChannelError.outputClosed
         }
-    }
-
-    private func immediateHealth(_ request: ImmediateRequest) -> ImmediateAnswer? {
-        let answer: (status: HTTPResponse.Status, text: String)
-        switch request.target {
-        case "/health": answer = (.ok, "ok\n")
-        case "/ready": answer = drain.isDraining ? (.serviceUnavailable, "draining\n") : (.ok, "ready\n")
-        default: return nil
-        }
-        let lines = ImmediateAnswer.Lines(
-            answer.status,
-            [
-                .contentType: "text/plain", .cacheControl: "no-store",
-                .contentLength: String(answer.text.utf8.count),
-            ])
-        return ImmediateAnswer(
-            lines, status: answer.status.code, body: request.isHead ? nil : ByteBuffer(string: answer.text),
-            allocator: request.channel.allocator)
-    }
-
-    private func health(_ request: Request) -> Response? {
-        let response: Response
-        switch request.uri.path {
-        case "/health": response = .text(.ok, "ok\n")
-        case "/ready":
-            response = drain.isDraining ? .text(.serviceUnavailable, "draining\n") : .text(.ok, "ready\n")
-        default: return nil
-        }
-        return request.method == .head ? response.createHeadResponse() : response
     }
 
     private struct HeaderExtractor: Extractor {
