@@ -47,6 +47,23 @@ struct ImageBindingTests {
         #expect(told == ["one"])
     }
 
+    @Test func anImageOfAKeyIsMadeOnce() async {
+        let calls = Locked(0)
+        func set() {
+            binding.set(key: "chart", in: fixture.pipeline) {
+                calls.withLock { $0 += 1 }
+                return .named("chart")
+            }
+        }
+        set()
+        #expect(target.texts.isEmpty && isLoading)
+        await wait { isShown }
+        #expect(target.texts == ["chart"])
+        binding.cancel()
+        set()
+        #expect(isShown && calls.withLock { $0 } == 1)
+    }
+
     @Test func theTransitionCanBeChosen() async {
         binding.options.transition = .crossFade(.milliseconds(250))
         let (gate, content) = fixture.slow("a", "one")

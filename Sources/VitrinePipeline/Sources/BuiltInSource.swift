@@ -235,6 +235,28 @@ extension ImageSource where Self == BuiltInSource {
         return BuiltInSource(URLImageSource(url, part: part, id: id, options: options, progress: progress))
     }
 
+    /// The content of a URL that is asked for with header fields of its own, such as `Authorization`.
+    ///
+    /// ```swift
+    /// let scan = ImageRequest(.url(url, headers: ["Authorization": "Bearer \(token)"]), resizing: .fit(200))
+    /// ```
+    ///
+    /// The fields are a part of the image's identity: an image that was loaded with others is never shown. All else is
+    /// as of ``url(_:page:at:id:options:progress:)``.
+    ///
+    /// - Parameters:
+    ///   - url: `http` or `https`, or a scheme registered with the loader.
+    ///   - headers: The fields, which go before those of the loader.
+    ///   - page: The page of a document, or the frame of an animation, from 1.
+    ///   - id: Identifies the image instead of the URL, for URLs that are signed or change otherwise.
+    ///   - options: How the bytes are loaded. Default: `FetchOptions.default`.
+    public static func url(
+        _ url: URL, headers: HTTPHeaders, page: Int = 1, id: String? = nil, options: FetchOptions = .default
+    ) -> BuiltInSource {
+        BuiltInSource(
+            URLImageSource(url, headers: headers, part: page == 1 ? .whole : .page(page), id: id, options: options))
+    }
+
     /// A photo of a ``MediaLibrary``, or a frame of a video of it.
     ///
     /// - Parameters:

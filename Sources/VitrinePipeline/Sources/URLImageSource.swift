@@ -49,13 +49,14 @@ package struct URLImageSource: RemoteImageSource, FileBackedSource {
 
     /// - Parameters:
     ///   - url: `http`, `https`, `file`, `data`, or a scheme registered with the loader.
+    ///   - headers: Header fields of the request. They are a part of the identity.
     ///   - part: Which part of the content is wanted.
     ///   - id: Identifies the image instead of the URL, for URLs that are signed or change otherwise.
     ///   - options: How the bytes are loaded.
     ///   - progress: Told how far the transfer is, if there is one.
     package init(
-        _ url: URL, part: Part = .whole, id: String? = nil, options: FetchOptions = .default,
-        progress: TransferProgress? = nil
+        _ url: URL, headers: HTTPHeaders = HTTPHeaders(), part: Part = .whole, id: String? = nil,
+        options: FetchOptions = .default, progress: TransferProgress? = nil
     ) {
         self.url = url
         self.part = part
@@ -66,7 +67,9 @@ package struct URLImageSource: RemoteImageSource, FileBackedSource {
         }
         self.options = options
         self.progress = progress
-        fetcher = NetworkFetcher(url: url, id: id, options: options, progress: progress)
+        var request = HTTPRequest(url: url)
+        request.headers = headers
+        fetcher = NetworkFetcher(request: request, id: id, options: options, progress: progress)
         // Made once: it is asked for whenever memory is looked at.
         let isFile = url.isFileURL && id == nil
         remoteIdentity = isFile ? nil : Self.identity(CacheKey(parts: ["url"] + fetcher.key.parts), part)

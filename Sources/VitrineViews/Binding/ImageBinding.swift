@@ -1,4 +1,5 @@
-import VitrineCore
+import VitrineCache
+public import VitrineCore
 public import VitrineImaging
 public import VitrinePipeline
 
@@ -96,6 +97,28 @@ public final class ImageBinding<Target: ImageTarget> {
         onFailure: (@MainActor (any Error) -> Void)? = nil
     ) {
         set(alternatives: request.map { [$0] } ?? [], in: pipeline, onSuccess: onSuccess, onFailure: onFailure)
+    }
+
+    /// Shows the image of a key, which a closure makes if no cache has it.
+    ///
+    /// ```swift
+    /// binding.set(key: "chart \(month)") { try await drawChart(month) }
+    /// ```
+    ///
+    /// The image is resized to the target and kept under the key. Other pixels need another key.
+    ///
+    /// - Parameters:
+    ///   - key: Identifies the image in the caches.
+    ///   - pipeline: The pipeline that keeps the image. Default: the shared one.
+    ///   - onSuccess: Called when the image is shown, before this returns if it is in memory.
+    ///   - onFailure: Called if the closure throws.
+    ///   - make: Returns the image. It is called off the main actor, once for all targets that wait for the key.
+    public func set(
+        key: CacheKey, in pipeline: ImagePipeline = .shared, onSuccess: (@MainActor (PixelImage) -> Void)? = nil,
+        onFailure: (@MainActor (any Error) -> Void)? = nil, make: @escaping @Sendable () async throws -> PixelImage
+    ) {
+        let request = ImageRequest(.fetcher(ValueFetcher(key: key, load: make)))
+        set(request, in: pipeline, onSuccess: onSuccess, onFailure: onFailure)
     }
 
     /// Shows the image of the first request, and the best cached alternative while it is loaded.

@@ -277,6 +277,23 @@ import VitrinePipeline
         #expect(server.requests.count == 2)
     }
 
+    @Test func requestsWithOtherHeadersShareNothing() async throws {
+        let server = try LoopbackServer { request in
+            let name = request.header("Authorization") == "A" ? "leaf.png" : "lake-palette.png"
+            let body = (try? Samples.bytes(name)) ?? []
+            return [.reply(200, ["Content-Type: image/png", "Cache-Control: private, max-age=60"], body: body)]
+        }
+        let site = try Site(Self.fresh, [])
+        func image(_ headers: HTTPHeaders) async throws -> PixelImage {
+            let source = BuiltInSource.url(server.url("/me"), headers: headers, options: site.options)
+            return try await site.service.image(for: ImageRequest(source, resizing: .fit(16)))
+        }
+        let first = try await image(["Authorization": "A"])
+        #expect(try await image(["Authorization": "B"]) != first)
+        #expect(try await image(["Authorization": "A"]) == first)
+        #expect(server.requests.count == 2)
+    }
+
     @Test func aRequestDoesNotFailByTheOptionsOfAnother() async throws {
         let gate = LoopbackServer.Barrier()
         defer { gate.open() }

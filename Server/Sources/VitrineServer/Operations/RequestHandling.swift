@@ -136,7 +136,7 @@ extension Response {
 /// Surrounds the work on every request of the main listeners with health, limits, traces, metrics and logs.
 ///
 /// Answers that need no task are made on the event loop of their connection, others by a task. Both ways begin with
-/// ``begin(from:forwarded:proposedID:at:)`` and end with ``end(_:_:)``, where everything is done that all requests share.
+/// ``begin(from:forwarded:proposedID:at:)`` and end with ``end(_:_:)``, where all is done that requests share.
 package final class RequestHandler: Sendable {
     private struct Settings {
         var locator: ClientLocator
