@@ -15,7 +15,9 @@ static int status_of(avifResult result)
     case AVIF_RESULT_TRUNCATED_DATA:
     case AVIF_RESULT_WAITING_ON_IO:
     case AVIF_RESULT_IO_ERROR: return CAVIF_TRUNCATED;
+#if AVIF_VERSION >= 100000
     case AVIF_RESULT_OUT_OF_MEMORY: return CAVIF_MEMORY;
+#endif
     case AVIF_RESULT_NO_CODEC_AVAILABLE:
     case AVIF_RESULT_UNSUPPORTED_DEPTH:
     case AVIF_RESULT_NO_AV1_ITEMS_FOUND:
@@ -43,7 +45,11 @@ cavif_decoder *cavif_decoder_create(const uint8_t *data, size_t count, uint32_t 
     decoder->ignoreExif = decoder->ignoreXMP = AVIF_TRUE;
     // The library reads 0 as no limit or refuses it, and treats its default as the most it can.
     if (maximum_pixels > 0 && maximum_pixels < AVIF_DEFAULT_IMAGE_SIZE_LIMIT) decoder->imageSizeLimit = maximum_pixels;
+#if AVIF_VERSION >= 110000
     if (maximum_side > 0) decoder->imageDimensionLimit = maximum_side;
+#else
+    (void)maximum_side; // the caller checks the sides that the header tells
+#endif
     // Pictures of older encoders lack properties that only strictness asks for; every viewer shows them.
     decoder->strictFlags = AVIF_STRICT_DISABLED;
     if (avifDecoderSetIOMemory(decoder, data, count) != AVIF_RESULT_OK) {
@@ -173,14 +179,16 @@ uint8_t *cavif_encode(const cavif_encoding *encoding, size_t *count, const char 
     avifImage *image = image_from(encoding, reason);
     if (!image) return NULL;
     avifEncoder *encoder = avifEncoderCreate();
-    avifRWData output = AVIF_DATA_EMPTY;
-    avifResult result = AVIF_RESULT_OUT_OF_MEMORY;
-    if (encoder) {
-        configure(encoder, encoding);
-        result = avifEncoderAddImage(encoder, image, 1, AVIF_ADD_IMAGE_FLAG_SINGLE);
-        if (result == AVIF_RESULT_OK) result = avifEncoderFinish(encoder, &output);
-        avifEncoderDestroy(encoder);
+    if (!encoder) {
+        avifImageDestroy(image);
+        *reason = "out of memory";
+        return NULL;
     }
+    avifRWData output = AVIF_DATA_EMPTY;
+    configure(encoder, encoding);
+    avifResult result = avifEncoderAddImage(encoder, image, 1, AVIF_ADD_IMAGE_FLAG_SINGLE);
+    if (result == AVIF_RESULT_OK) result = avifEncoderFinish(encoder, &output);
+    avifEncoderDestroy(encoder);
     avifImageDestroy(image);
     if (result != AVIF_RESULT_OK) {
         avifRWDataFree(&output);

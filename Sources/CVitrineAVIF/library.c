@@ -6,13 +6,19 @@
 
 cavif_functions cavif_library;
 
-// The interface that the headers describe: structures differ between the two.
+// The interface that the headers describe: structures differ between them.
 #if AVIF_VERSION_MAJOR >= 1
 #define NAME "libavif.so.16"
 #define ADVICE "install libavif16"
-#else
+#elif AVIF_VERSION_MINOR >= 11
 #define NAME "libavif.so.15"
 #define ADVICE "install libavif15"
+#elif AVIF_VERSION_MINOR == 10
+#define NAME "libavif.so.14"
+#define ADVICE "install libavif14"
+#else
+#define NAME "libavif.so.13"
+#define ADVICE "install libavif13"
 #endif
 
 static const char *const symbols[] = {

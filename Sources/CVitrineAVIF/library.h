@@ -5,6 +5,10 @@
 #error "avif/avif.h is missing. Install libavif-dev (Debian and Ubuntu), libavif-devel (Fedora) or libavif (brew)."
 #else
 #include <avif/avif.h>
+// 0.9.2 is the last version with another interface.
+#if AVIF_VERSION < 90300
+#error "libavif 0.9.3 or later is needed. Install a newer libavif-dev (Debian and Ubuntu), libavif-devel (Fedora) or libavif (brew)."
+#endif
 
 #ifdef __linux__
 #define CAVIF_FUNCTIONS(X) \

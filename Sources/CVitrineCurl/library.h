@@ -8,6 +8,9 @@
 // The checks of arguments call the functions by their own names, and so would link the library.
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
+#if LIBCURL_VERSION_NUM < 0x075000
+#error "libcurl 7.80 or later is needed. Install a newer libcurl4-openssl-dev (Debian and Ubuntu) or libcurl-devel (Fedora)."
+#endif
 
 #undef curl_easy_setopt
 #undef curl_easy_getinfo

@@ -77,22 +77,37 @@ static int64_t stamp(const AVStream *s, double second) {
     return av_sat_add64(first_stamp(s), (int64_t)floor(units + 1e-6));
 }
 
+// Entries of a stream's index, or NULL.
+#if LIBAVFORMAT_VERSION_MAJOR < 59
+static const AVIndexEntry *entry(AVStream *s, int i) {
+    return i >= 0 && i < s->nb_index_entries ? &s->index_entries[i] : NULL;
+}
+static const AVIndexEntry *entry_at(AVStream *s, int64_t time, int flags) {
+    return entry(s, av_index_search_timestamp(s, time, flags));
+}
+#else
+static const AVIndexEntry *entry(AVStream *s, int i) { return avformat_index_get_entry(s, i); }
+static const AVIndexEntry *entry_at(AVStream *s, int64_t time, int flags) {
+    return avformat_index_get_entry_from_timestamp(s, time, flags);
+}
+#endif
+
 // A time stamp that leads to the key frame after `wanted`, where the index knows of one that is nearer than the one
 // before; or AV_NOPTS_VALUE.
 static int64_t nearer_key_frame(AVStream *s, int64_t wanted) {
-    const AVIndexEntry *first = avformat_index_get_entry(s, 0);
+    const AVIndexEntry *first = entry(s, 0);
     if (!first) return AV_NOPTS_VALUE;
     // An index may count in the order of decoding, which begins some frames before the first one is seen.
     int64_t ahead = av_sat_sub64(first_stamp(s), first->timestamp);
     if (ahead < 0 || av_rescale_q(ahead, s->time_base, AV_TIME_BASE_Q) > AV_TIME_BASE) ahead = 0;
     int64_t place = av_sat_sub64(wanted, ahead);
-    const AVIndexEntry *before = avformat_index_get_entry_from_timestamp(s, place, AVSEEK_FLAG_BACKWARD);
-    const AVIndexEntry *after = avformat_index_get_entry_from_timestamp(s, place, 0);
+    const AVIndexEntry *before = entry_at(s, place, AVSEEK_FLAG_BACKWARD);
+    const AVIndexEntry *after = entry_at(s, place, 0);
     if (!before || !after || !(after->flags & AVINDEX_KEYFRAME)) return AV_NOPTS_VALUE;
     int64_t late = av_sat_sub64(after->timestamp, place);
     if (late <= 0 || late >= av_sat_sub64(place, before->timestamp)) return AV_NOPTS_VALUE;
     // As late as possible before the next one: containers compare with the time it is seen, not with the index.
-    const AVIndexEntry *next = avformat_index_get_entry_from_timestamp(s, av_sat_add64(after->timestamp, 1), 0);
+    const AVIndexEntry *next = entry_at(s, av_sat_add64(after->timestamp, 1), 0);
     if (next && next->timestamp > after->timestamp) return next->timestamp - 1;
     return av_sat_add64(after->timestamp, av_rescale_q(10 * (int64_t)AV_TIME_BASE, AV_TIME_BASE_Q, s->time_base));
 }

@@ -127,7 +127,7 @@ static cffmpeg_status open_container(cffmpeg_video *v, bool is_recording) {
         av_free(buffer);
         return CFFMPEG_MEMORY;
     }
-    const AVInputFormat *input = NULL;
+    cffmpeg_input *input = NULL;
     int score = av_probe_input_buffer2(v->io, &input, "", NULL, 0, CONTAINER_BYTES);
     if (cffmpeg_interrupted(v)) return CFFMPEG_TIMED_OUT;
     if (score < 0 || !input || !is_listed(input->name, containers)) return CFFMPEG_NOT_A_VIDEO;
@@ -213,7 +213,10 @@ static const uint8_t *display_matrix(const AVStream *s, size_t *size) {
     *size = data ? data->size : 0;
     return data ? data->data : NULL;
 #else
-    return av_stream_get_side_data(s, AV_PKT_DATA_DISPLAYMATRIX, size);
+    cffmpeg_size bytes = 0;
+    const uint8_t *data = av_stream_get_side_data(s, AV_PKT_DATA_DISPLAYMATRIX, &bytes);
+    *size = bytes > 0 ? (size_t)bytes : 0;
+    return data;
 #endif
 }
 

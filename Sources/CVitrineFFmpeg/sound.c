@@ -63,7 +63,12 @@ static bool add(intervals *n, const AVFrame *f, int64_t *rest) {
     enum AVSampleFormat format = f->format;
     bool is_planar = av_sample_fmt_is_planar(format) > 0;
     enum AVSampleFormat packed = av_get_packed_sample_fmt(format);
-    int channels = FFMIN(f->ch_layout.nb_channels, CHANNELS), stride = f->ch_layout.nb_channels;
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(57, 24, 100)
+    int stride = f->ch_layout.nb_channels;
+#else
+    int stride = f->channels;
+#endif
+    int channels = FFMIN(stride, CHANNELS);
     if (packed == AV_SAMPLE_FMT_NONE || channels <= 0 || !f->extended_data) return false;
     for (int64_t i = 0; i < f->nb_samples && *rest > 0; i++, (*rest)--) {
         for (int c = 0; c < channels; c++) {

@@ -13,6 +13,19 @@
 #include <libavutil/samplefmt.h>
 #include <libswscale/swscale.h>
 
+#if LIBAVFORMAT_VERSION_INT < AV_VERSION_INT(58, 76, 100)
+#error "FFmpeg 4.4 or later is needed. Install a newer libavformat-dev, libavcodec-dev and libswscale-dev (Debian and Ubuntu) or ffmpeg (brew)."
+#endif
+
+// The functions of FFmpeg 4.4 take formats and sizes of other types than those of 5.0.
+#if LIBAVFORMAT_VERSION_MAJOR < 59
+typedef AVInputFormat cffmpeg_input;
+typedef int cffmpeg_size;
+#else
+typedef const AVInputFormat cffmpeg_input;
+typedef size_t cffmpeg_size;
+#endif
+
 // FFmpeg 6.1 keeps side data of a stream in its parameters, and 7.0 has no function of the stream any more.
 #if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(60, 15, 100)
 #define CFFMPEG_HAS_CODED_SIDE_DATA 1

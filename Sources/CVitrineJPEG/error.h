@@ -1,7 +1,7 @@
 // The library's error manager with a way back into our own functions.
 #pragma once
 #if !__has_include(<jpeglib.h>)
-#error "jpeglib.h is missing. Install libjpeg62-turbo-dev (Debian), libjpeg-turbo8-dev (Ubuntu) or jpeg-turbo (brew)."
+#error "jpeglib.h is missing. Install libjpeg-dev (Debian and Ubuntu) or jpeg-turbo (brew)."
 #endif
 #include <setjmp.h>
 #include <stdint.h>

@@ -6,6 +6,9 @@
 #include <math.h>
 #include <string.h>
 #include <vips/vips.h>
+#if VIPS_MAJOR_VERSION < 8 || (VIPS_MAJOR_VERSION == 8 && VIPS_MINOR_VERSION < 12)
+#error "libvips 8.12 or later is needed. Install a newer libvips-dev (Debian and Ubuntu), vips-devel (Fedora) or vips (brew)."
+#endif
 
 // How much finer than the target a reduced picture must be, so that the final scaling still has something to filter.
 #define MARGIN 1.5
@@ -43,8 +46,11 @@ cvips_status cvips_start(void) {
     vips_cache_set_max(0);
     vips_cache_set_max_mem(0);
     vips_cache_set_max_files(0);
+#if VIPS_MAJOR_VERSION > 8 || VIPS_MINOR_VERSION >= 13
+    // Earlier versions cannot block loaders. This shim calls each loader by its name.
     vips_block_untrusted_set(TRUE);
     vips_operation_block_set("VipsForeignLoadSvg", FALSE);
+#endif
     return CVIPS_OK;
 }
 
