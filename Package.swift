@@ -34,6 +34,9 @@ let glib: [CSetting] = findsLibraries ? [] : [
         ].flatMap { ["-isystem", $0] })
 ]
 
+// Fedora has the headers of FFmpeg in a directory of their own.
+let ffmpeg: [CSetting] = findsLibraries ? [] : [.unsafeFlags(["-isystem", "/usr/include/ffmpeg"])]
+
 func codec(_ name: String, _ libraries: [Target.Dependency] = []) -> Target {
     .target(
         name: name, dependencies: ["VitrineCore", "VitrineImageCore", "VitrinePixels", "CVitrinePixels"] + libraries,
@@ -267,7 +270,7 @@ let package = Package(
                 .linkedLibrary("gobject-2.0"), .linkedLibrary("glib-2.0"),
             ]),
         .target(
-            name: "CVitrineFFmpeg", dependencies: system("FFmpeg"), cSettings: fastC,
+            name: "CVitrineFFmpeg", dependencies: system("FFmpeg"), cSettings: fastC + ffmpeg,
             linkerSettings: ["avformat", "avcodec", "swscale", "avutil"].map { .linkedLibrary($0) }),
         .target(
             name: "CVitrineText", dependencies: system("Pango"), cSettings: fastC + glib,
@@ -386,7 +389,7 @@ if findsLibraries {
     package.targets += [
         ("SQLite", "sqlite3", "libsqlite3-dev", "sqlite"),
         ("Curl", "libcurl", "libcurl4-openssl-dev", "curl"),
-        ("JPEG", "libjpeg", "libjpeg62-turbo-dev", "jpeg-turbo"),
+        ("JPEG", "libjpeg", "libjpeg-dev", "jpeg-turbo"),
         ("PNG", "libpng", "libpng-dev", "libpng"),
         ("WebP", "libwebpmux", "libwebp-dev", "webp"),
         ("AVIF", "libavif", "libavif-dev", "libavif"),

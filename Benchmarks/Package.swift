@@ -92,7 +92,7 @@ let package = Package(
             name: "PeerVips", path: "Sources/PeerVips", pkgConfig: "vips", providers: [.apt(["libvips-dev"])]),
         .systemLibrary(
             name: "PeerJPEG", path: "Sources/PeerJPEG", pkgConfig: "libjpeg",
-            providers: [.apt(["libjpeg62-turbo-dev"])]),
+            providers: [.apt(["libjpeg-dev"])]),
     ],
     swiftLanguageModes: [.v6]
 )
