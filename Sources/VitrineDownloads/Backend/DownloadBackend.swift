@@ -96,5 +96,10 @@ final class BackendLease: Sendable {
 
 /// A reference that does not keep downloads running.
 private struct WeakLease: Sendable {
+    #if compiler(>=6.3)
     weak let lease: BackendLease?
+    #else
+    // Swift 6.2 has no `weak let` (SE-0481). Nothing assigns this but the end of the object, which is synchronised.
+    nonisolated(unsafe) weak var lease: BackendLease?
+    #endif
 }
