@@ -20,7 +20,7 @@ final class GalleryRoot: Sendable {
 
     /// Writes a file; its name is bytes.
     func write(_ bytes: [UInt8], to name: [UInt8]) throws {
-        let place = (Array((path + "/").utf8) + name + [0]).map { CChar(bitPattern: $0) }
+        let place = (Array((path + "/").utf8) + name + [0]).map { CChar(truncatingIfNeeded: $0) }
         let descriptor = open(place, O_CREAT | O_WRONLY | O_TRUNC, 0o644)
         try #require(descriptor >= 0, "errno \(errno)")
         defer { close(descriptor) }

@@ -102,7 +102,7 @@ package enum PathText {
             return failure
         }
         guard mayHaveBytes else { return path.withCString(body) }
-        return (bytes(of: path).map { CChar(bitPattern: $0) } + [0]).withUnsafeBufferPointer { text in
+        return (bytes(of: path).map { CChar(truncatingIfNeeded: $0) } + [0]).withUnsafeBufferPointer { text in
             text.baseAddress.map(body) ?? failure
         }
     }

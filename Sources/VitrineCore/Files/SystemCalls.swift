@@ -74,7 +74,7 @@ package func realpath(
 
 /// Returns the text as a C string, up to a zero byte, for arguments of programs. The caller deallocates it by free(3).
 package func strdup(_ text: String) -> UnsafeMutablePointer<CChar>? {
-    (PathText.bytes(of: text).map { CChar(bitPattern: $0) } + [0]).withUnsafeBufferPointer {
+    (PathText.bytes(of: text).map { CChar(truncatingIfNeeded: $0) } + [0]).withUnsafeBufferPointer {
         $0.baseAddress.flatMap { strdup($0) }
     }
 }

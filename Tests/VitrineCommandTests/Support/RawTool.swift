@@ -113,7 +113,7 @@ struct RawTool {
     }
 
     private static func strings(_ words: [[UInt8]]) -> [UnsafeMutablePointer<CChar>?] {
-        words.map { word in (word.map { CChar(bitPattern: $0) } + [0]).withUnsafeBufferPointer { strdup($0.baseAddress!) } }
+        words.map { word in (word.map { CChar(truncatingIfNeeded: $0) } + [0]).withUnsafeBufferPointer { strdup($0.baseAddress!) } }
             + [nil]
     }
 
@@ -132,7 +132,7 @@ struct RawFile {
 
     init(_ directory: URL, _ name: [UInt8]) { bytes = Array((directory.path + "/").utf8) + name }
 
-    private var cString: [CChar] { bytes.map { CChar(bitPattern: $0) } + [0] }
+    private var cString: [CChar] { bytes.map { CChar(truncatingIfNeeded: $0) } + [0] }
 
     /// Copies a file here.
     func copy(from path: String) throws {

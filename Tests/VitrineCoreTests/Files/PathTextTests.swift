@@ -73,7 +73,7 @@ struct PathTextTests {
             let path = directory.file(PathText.text(of: name))
             try AtomicFile.write(name, to: path)
             let bytes = Array(directory.path.utf8) + [0x2F] + name + [0]
-            #expect(bytes.map { CChar(bitPattern: $0) }.withUnsafeBufferPointer { access($0.baseAddress!, F_OK) } == 0)
+            #expect(bytes.map { CChar(truncatingIfNeeded: $0) }.withUnsafeBufferPointer { access($0.baseAddress!, F_OK) } == 0)
             #expect(try FileContents.read(path) == name)
         }
         let items = try DirectoryListing.items(in: directory.path)

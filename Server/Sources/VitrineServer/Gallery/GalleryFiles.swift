@@ -117,7 +117,7 @@ struct GalleryFiles: Sendable {
     }
 
     private func openAt(_ directory: Int32, name: String, flags: Int32) -> Int32 {
-        let bytes = FileNameText.bytes(of: name).map { CChar(bitPattern: $0) } + [0]
+        let bytes = FileNameText.bytes(of: name).map { CChar(truncatingIfNeeded: $0) } + [0]
         var descriptor: Int32
         repeat { descriptor = openat(directory, bytes, flags) } while descriptor < 0 && errno == EINTR
         return descriptor
@@ -140,7 +140,7 @@ struct GalleryFiles: Sendable {
             let offset = MemoryLayout<dirent>.offset(of: \.d_name) ?? 0
             let name = UnsafeRawPointer(entry).advanced(by: offset).assumingMemoryBound(to: CChar.self)
             // Also “.” and “..”.
-            guard name[0] != CChar(bitPattern: UInt8(ascii: ".")) else { continue }
+            guard name[0] != CChar(truncatingIfNeeded: UInt8(ascii: ".")) else { continue }
             let bytes = UnsafeRawBufferPointer(start: name, count: strlen(name))
             var kind = Kind(name: bytes)
             #if !canImport(Darwin)
