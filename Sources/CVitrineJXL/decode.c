@@ -1,13 +1,6 @@
 #include "cjxl.h"
 
-#if !__has_include(<jxl/decode.h>)
-#error "jxl/decode.h is missing. Install libjxl-dev (Debian and Ubuntu) or jpeg-xl (brew)."
-#endif
-#if !__has_include(<jxl/version.h>)
-#error "libjxl 0.7 or later is needed. Install a newer libjxl-dev (Debian and Ubuntu), libjxl-devel (Fedora) or jpeg-xl (brew)."
-#endif
-#include <jxl/decode.h>
-#include <jxl/version.h>
+#include "library.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

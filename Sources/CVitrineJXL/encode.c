@@ -1,6 +1,6 @@
 #include "cjxl.h"
 
-#include <jxl/encode.h>
+#include "library.h"
 #include <stdlib.h>
 #include <string.h>
 
