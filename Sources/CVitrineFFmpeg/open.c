@@ -220,6 +220,13 @@ static const uint8_t *display_matrix(const AVStream *s, size_t *size) {
 #endif
 }
 
+// The seconds of a stream; 0 if it does not tell.
+static double length(const AVStream *s) {
+    if (s->duration <= 0 || s->time_base.num <= 0 || s->time_base.den <= 0) return 0;
+    double seconds = (double)s->duration * av_q2d(s->time_base);
+    return isfinite(seconds) && seconds > 0 ? seconds : 0;
+}
+
 void cffmpeg_describe(cffmpeg_video *v, cffmpeg_description *d) {
     memset(d, 0, sizeof *d);
     AVFormatContext *f = v->format;
@@ -232,6 +239,8 @@ void cffmpeg_describe(cffmpeg_video *v, cffmpeg_description *d) {
         copy(d->audio_codec, sizeof d->audio_codec, avcodec_get_name(f->streams[v->sound]->codecpar->codec_id));
     const AVDictionaryEntry *created = av_dict_get(f->metadata, "creation_time", NULL, 0);
     if (f->duration > 0) d->duration = (double)f->duration / AV_TIME_BASE;
+    // FFmpeg 7 leaves the length of a file with sound alone to its stream.
+    else if (v->sound >= 0) d->duration = length(f->streams[v->sound]);
     if (v->film >= 0) {
         AVStream *s = f->streams[v->film];
         copy(d->video_codec, sizeof d->video_codec, avcodec_get_name(s->codecpar->codec_id));
@@ -252,10 +261,8 @@ void cffmpeg_describe(cffmpeg_video *v, cffmpeg_description *d) {
         AVRational rate = av_guess_frame_rate(f, s, NULL);
         if (rate.num > 0 && rate.den > 0) d->frame_rate = av_q2d(rate);
         // Sound may go on for longer than the pictures do.
-        if (s->duration > 0 && s->time_base.num > 0 && s->time_base.den > 0) {
-            double own = (double)s->duration * av_q2d(s->time_base);
-            if (isfinite(own) && own > 0) d->duration = own;
-        }
+        double own = length(s);
+        if (own > 0) d->duration = own;
         if (!created) created = av_dict_get(s->metadata, "creation_time", NULL, 0);
     }
     if (!isfinite(d->duration) || d->duration < 0) d->duration = 0;

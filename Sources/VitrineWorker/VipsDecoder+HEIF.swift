@@ -5,9 +5,13 @@ import VitrineHEIF
 
 /// Facts about HEIF files that libvips does not tell.
 extension VipsDecoder {
-    /// Why libheif must not read a file; nil for no reason.
-    static func reasonAgainstLibheif(_ source: ByteSource) -> String? {
-        (try? HEIFContainer(ByteReader(source)))?.reasonAgainstLibheif
+    /// Throws for a file that libheif would show wrong or in part.
+    static func checkForLibheif(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) {
+        guard let container = try? HEIFContainer(ByteReader(source)) else { return }
+        if let reason = container.reasonAgainstLibheif { throw .unsupported(input: source.name, reason: reason) }
+        if request.options.page == 0, !request.options.allowsPartial, container.endsEarly {
+            throw .truncated(input: source.name)
+        }
     }
 
     /// The map by which a HEIC picture of high dynamic range is to be shown; nil without one, or for one that is damaged.
@@ -38,7 +42,9 @@ extension VipsDecoder {
 #else
 /// A host without this codec sends no such files.
 extension VipsDecoder {
-    static func reasonAgainstLibheif(_ source: ByteSource) -> String? { "VitrineHEIF is not part of this build" }
+    static func checkForLibheif(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) {
+        throw .unsupported(input: source.name, reason: "VitrineHEIF is not part of this build")
+    }
     func gain(_ source: ByteSource, _ request: DecodeRequest) -> GainSamples? { nil }
     static func mayUseThumbnail(_ source: ByteSource, _ request: DecodeRequest) -> Bool { false }
 }

@@ -17,11 +17,7 @@ struct VipsDecoder: ImageDecoding {
                 input: source.name, limit: .documentBytes, actual: source.count,
                 allowed: request.limits.maximumDocumentBytes)
         }
-        if Self.turnsByItself(request.info.format),
-            let reason = Self.reasonAgainstLibheif(source)
-        {
-            throw .unsupported(input: source.name, reason: reason)
-        }
+        if Self.turnsByItself(request.info.format) { try Self.checkForLibheif(source, request) }
         guard let page = Int32(exactly: request.options.page), page >= 0, page < 100_000 else {
             throw .invalidRequest(reason: "there is no page \(request.options.page)")
         }

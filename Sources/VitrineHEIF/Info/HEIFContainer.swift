@@ -14,6 +14,8 @@ package struct HEIFContainer {
         var properties: [Int] = []
         /// Where its bytes stand in the file, which may be inside of `idat`; nil when they are in several pieces.
         var extent: Range<Int>?
+        /// Whether its bytes would go on behind the end of the file.
+        var endsEarly = false
         /// How many items the lists of types and of locations name before it.
         var rank = (type: 0, location: 0)
     }
@@ -152,6 +154,7 @@ package struct HEIFContainer {
                 let length = try sized(at: at + indexSize + offsetSize, lengthSize)
                 let (start, overflow) = base.addingReportingOverflow(offset)
                 let (place, outside) = start.addingReportingOverflow(origin)
+                items[id]?.endsEarly = method == 0 && !overflow && length > max(0, reader.count - start)
                 if !overflow, !outside, let range = try? reader.range(at: place, count: length),
                     method == 0 || (inline?.upperBound ?? 0) >= range.upperBound
                 {
@@ -338,6 +341,10 @@ extension HEIFContainer {
         let ranks = tiles.compactMap { items[$0]?.rank }
         return zip(ranks, ranks.dropFirst()).allSatisfy { $0.type < $1.type && $0.location < $1.location }
     }
+
+    /// Whether the file ends before the primary picture or one of its tiles does. Libheif 1.23 makes a picture of the
+    /// other tiles.
+    package var endsEarly: Bool { ([primary].compactMap(\.self) + tiles).contains { items[$0]?.endsEarly == true } }
 
     /// Whether a tile of the primary picture has an alpha channel of its own. Libheif and libavif before version 1.0.4
     /// ignore it.

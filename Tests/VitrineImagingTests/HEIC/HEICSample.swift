@@ -101,7 +101,8 @@ struct HEICSample {
         func numbers(_ list: [Property]) -> [UInt8] {
             list.map {
                 properties.append(Self.box($0.type, $0.payload))
-                return UInt8(properties.count)
+                // Changes of the shape are essential to a picture (ISO/IEC 23000-22, 7.3.9): libavif 1.0 insists on it.
+                return UInt8(properties.count) | (["clap", "irot", "imir"].contains($0.type) ? 0x80 : 0)
             }
         }
         let (own, ofTiles) = (numbers(self.properties), numbers(tileProperties))

@@ -27,10 +27,12 @@ import VitrineImaging
         let image = try decoder.decode(.bytes(bytes, name: "turned"))
         #expect(own.idleIdentifiers.count == 1 && pool.idleIdentifiers.isEmpty)
 
-        // libavif wants the handler first.
+        // libavif wants the handler first. It changes places with the box behind it.
         var other = bytes
-        let handler = try #require(bytes.firstRange(of: Array("hdlr".utf8)))
-        other.replaceSubrange(handler, with: Array("free".utf8))
+        let name = try #require(bytes.firstRange(of: Array("hdlr".utf8))).lowerBound
+        let (handler, next) = (name - 4, name - 4 + Int(bytes[name - 1]))
+        let end = next + Int(bytes[next + 3])
+        other.replaceSubrange(handler..<end, with: Array(bytes[next..<end] + bytes[handler..<next]))
         #expect(try decoder.decode(.bytes(other, name: "other")).size == image.size)
         #expect(pool.idleIdentifiers.count == 1)
         #expect(throws: ImageError.self) { try decoder.decode(.bytes(Array(bytes.prefix(300)), name: "cut")) }
