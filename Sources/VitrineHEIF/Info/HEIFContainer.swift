@@ -154,7 +154,7 @@ package struct HEIFContainer {
                 let length = try sized(at: at + indexSize + offsetSize, lengthSize)
                 let (start, overflow) = base.addingReportingOverflow(offset)
                 let (place, outside) = start.addingReportingOverflow(origin)
-                items[id]?.endsEarly = method == 0 && !overflow && length > max(0, reader.count - start)
+                items[id]?.endsEarly = method == 0 && !overflow && length > max(0, reader.count &- start)
                 if !overflow, !outside, let range = try? reader.range(at: place, count: length),
                     method == 0 || (inline?.upperBound ?? 0) >= range.upperBound
                 {
