@@ -234,6 +234,46 @@ int csandbox_spawn(const char *path, char *const argv[], char *const envp[], int
     return e;
 }
 
+bool csandbox_find_missing_library(const char *path, char *const envp[], char *name, size_t size) {
+    enum { SECONDS = 5 };
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC)) return false;
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    int e = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    if (!e) e = posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    if (!e) e = posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+    char *const argv[] = {(char *)path, NULL};
+    pid_t pid = -1;
+    if (!e) e = posix_spawn(&pid, path, &actions, NULL, argv, envp);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    static const char missing[] = " => not found";
+    char text[32768];
+    size_t count = 0;
+    while (!e && count < sizeof text - 1) {
+        struct pollfd p = {ends[0], POLLIN, 0};
+        int ready = poll(&p, 1, SECONDS * 1000);
+        if (ready < 0 && errno == EINTR) continue;
+        ssize_t n = ready > 0 ? read(ends[0], text + count, sizeof text - 1 - count) : 0;
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) break;
+        count += (size_t)n;
+    }
+    text[count] = 0;
+    close(ends[0]);
+    if (pid > 0) {
+        kill(pid, SIGKILL);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
+    }
+    char *end = strstr(text, missing);
+    if (!end || !size) return false;
+    *end = 0;
+    char *start = strrchr(text, '\t');
+    snprintf(name, size, "%s", start ? start + 1 : text);
+    return true;
+}
+
 void csandbox_kill(csandbox_process process) {
     // By descriptor where there is one: a number could be another process's once somebody has reaped ours.
     if (process.pidfd >= 0) syscall(SYS_pidfd_send_signal, process.pidfd, SIGKILL, NULL, 0);
@@ -413,6 +453,10 @@ int csandbox_wait_readable(int s, int ms) { (void)s; (void)ms; return ENOSYS; }
 int csandbox_spawn(const char *path, char *const a[], char *const e[], int s, int m, csandbox_process *p) {
     (void)path; (void)a; (void)e; (void)s; (void)m; (void)p;
     return ENOSYS;
+}
+bool csandbox_find_missing_library(const char *path, char *const e[], char *name, size_t size) {
+    (void)path; (void)e; (void)name; (void)size;
+    return false;
 }
 void csandbox_kill(csandbox_process p) { (void)p; }
 void csandbox_kill_group(csandbox_process p) { (void)p; }

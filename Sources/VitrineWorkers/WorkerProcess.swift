@@ -28,6 +28,8 @@ package final class WorkerProcess: Sendable {
         case unprepared(ImageError)
         /// A system call failed.
         case system(SystemCallError)
+        /// The system lacks a library that the program links.
+        case unloadable(library: String)
         /// A part of the sandbox is missing, and ``WorkerPool/requiresCompleteSandbox`` is set.
         case unconfined(missing: String)
     }
@@ -265,7 +267,25 @@ package final class WorkerProcess: Sendable {
 
     private func ended(_ id: UInt64) -> Failure {
         if state.withLock(\.isInterrupted) { return .interrupted }
-        return .ended(end(), hadTaken: id != 0 && memory.takenRequest == id)
+        let exit = end(), hadTaken = id != 0 && memory.takenRequest == id
+        // The status of a loader that cannot start a program.
+        if exit.signal == 0, exit.code == 127, !hadTaken, let library = missingLibrary {
+            return .unloadable(library: library)
+        }
+        return .ended(exit, hadTaken: hadTaken)
+    }
+
+    /// The name of a library that the program links and the system does not have; nil if there is none.
+    private var missingLibrary: String? {
+        withCStrings(WorkerCommand.environment() + ["LD_TRACE_LOADED_OBJECTS=1"]) { environment in
+            withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { name in
+                guard let start = name.baseAddress else { return nil }
+                let isMissing = PathText.withSystemPath(program, failure: false) {
+                    csandbox_find_missing_library($0, environment, start, name.count)
+                }
+                return isMissing ? String(cString: start) : nil
+            }
+        }
     }
 
     /// Kills and reaps the process, once. A process that is already ending keeps its own reason.
@@ -306,6 +326,10 @@ extension WorkerProcess.Failure {
         case .interrupted: return .cancelled(input: input)
         case .misbehaved: return WorkerFailure.misbehaviour.error(input: input, format: format)
         case .system(let error): return .workerFailed(input: input, reason: error.description)
+        case .unloadable(let library):
+            return .workerFailed(
+                input: input,
+                reason: "the worker needs \(library), which is not installed: it was built for another version of that library")
         case .unconfined(let missing):
             return .workerFailed(
                 input: input, reason: "the worker runs without \(missing), and a complete sandbox is required")

@@ -52,6 +52,9 @@ typedef struct {
 // process group of its own, with default signal handling.
 int csandbox_spawn(const char *path, char *const argv[], char *const envp[], int socket, int memory,
                    csandbox_process *process);
+// Finds a shared library that `path` links and the system does not have, and writes its name. False if there is none.
+// `envp` has LD_TRACE_LOADED_OBJECTS=1, by which the loader lists the libraries instead of starting the program (ld.so(8)).
+bool csandbox_find_missing_library(const char *path, char *const envp[], char *name, size_t size);
 // SIGKILL.
 void csandbox_kill(csandbox_process process);
 // SIGKILL for the process and all of its group that are left. Only before it is reaped.

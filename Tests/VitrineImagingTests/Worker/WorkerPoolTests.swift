@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import VitrineCore
 import VitrineImaging
@@ -46,6 +47,23 @@ import VitrineImaging
         #expect(throws: ImageError.self) { try decoder.decode(.bytes(other, name: "other")) }
         #expect(throws: ImageError.self) { try decoder.decode(.file(Fixture.path("worker/quadrants.tif"))) }
     }
+
+    #if os(Linux)
+    @Test func namesTheLibraryOfAnotherVersionThatAHelperNeeds() throws {
+        let folder = try TemporaryDirectory()
+        var program = [UInt8](try Data(contentsOf: URL(filePath: WorkerFixture.executable)))
+        let library = try #require(program.firstRange(of: Array("libtiff.so.".utf8)))
+        program[library.upperBound] = UInt8(ascii: "0")
+        let path = folder.file("vitrine-worker")
+        try Data(program).write(to: URL(filePath: path))
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+        let pool = WorkerPool(location: .executable(path))
+        let error = #expect(throws: ImageError.self) {
+            try pool.decode(WorkerFixture.source("quadrants.tif"), WorkerFixture.request(.tiff, 96, 64))
+        }
+        #expect("\(try #require(error))".contains("libtiff.so.0"))
+    }
+    #endif
 
     @Test func keepsOneWorkerForManyRequests() throws {
         let pool = WorkerFixture.pool(1)
