@@ -277,7 +277,9 @@ package final class WorkerProcess: Sendable {
 
     /// The name of a library that the program links and the system does not have; nil if there is none.
     private var missingLibrary: String? {
-        withCStrings(WorkerCommand.environment() + ["LD_TRACE_LOADED_OBJECTS=1"]) { environment in
+        var lines = WorkerCommand.environment()
+        lines.append("LD_TRACE_LOADED_OBJECTS=1")
+        return withCStrings(lines) { environment in
             withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { name in
                 guard let start = name.baseAddress else { return nil }
                 let isMissing = PathText.withSystemPath(program, failure: false) {
