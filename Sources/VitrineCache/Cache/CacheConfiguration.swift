@@ -91,6 +91,20 @@ public struct CacheConfiguration: Sendable {
     }
 }
 
+extension CacheConfiguration {
+    /// The disk level's part of the configuration.
+    func disk() -> DiskCache.Configuration {
+        var disk = DiskCache.Configuration(
+            capacity: diskCapacity, eviction: eviction, version: version, compatibleVersions: compatibleVersions,
+            clock: clock)
+        disk.expiredRetention = expiredRetention
+        // There is a source to ask, and the age of such an entry is unknown.
+        disk.expiresFutureEntries = true
+        disk.mapsDatabase = mapsDatabase
+        return disk
+    }
+}
+
 /// The effect of a memory hit on the entry on disk.
 public enum MemoryHitPolicy: Sendable, Hashable {
     /// Nothing. Eviction and audits on disk then see uses only that memory did not serve.

@@ -14,10 +14,8 @@ extension ValueCache {
         forKey key: CacheKey, format: FormatName = .original, depth: CacheLevel = .disk, levels: CacheLevels = .all,
         priority: RequestPriority = .normal
     ) -> FetchTask<Value> {
-        begin(key, format: format, levels: levels, priority: priority, isOver: depth == .memory) { area, source in
-            guard let value = try await self.lookUp(key, in: area, levels: levels, following: source) else {
-                throw CacheError.notFound(key: key)
-            }
+        begin(key, format: format, levels: levels, priority: priority, isOver: depth == .memory) {
+            guard let value = try await $0.valueOnDisk(of: $1) else { throw CacheError.notFound(key: key) }
             return value
         }
     }
@@ -28,15 +26,14 @@ extension ValueCache {
         from fetcher: some Fetcher<Value>, format: FormatName = .original, levels: CacheLevels = .all,
         priority: RequestPriority = .normal
     ) -> FetchTask<Value> {
-        let key = fetcher.key
-        return begin(key, format: format, levels: levels, priority: priority) { area, source in
-            try await self.load(key, in: area, AnySource(fetcher), levels: levels, following: source).value
+        begin(fetcher.key, format: format, levels: levels, priority: priority) {
+            try await $0.loadValue(of: $1, from: AnySource(fetcher)).value
         }
     }
 
     private func begin(
         _ key: CacheKey, format: FormatName, levels: CacheLevels, priority: RequestPriority, isOver: Bool = false,
-        operation: @escaping @Sendable (FormatArea<Value>, PrioritySource) async throws -> Value
+        operation: @escaping @Sendable (ValueLoader<Value>, Lookup<Value>) async throws -> Value
     ) -> FetchTask<Value> {
         guard let area = formats[format] else {
             return FetchTask(key: key, outcome: .failure(.formatNotFound(format)))
@@ -45,16 +42,40 @@ extension ValueCache {
             return FetchTask(key: key, outcome: .success(value))
         }
         guard !isOver else { return FetchTask(key: key, outcome: .failure(.notFound(key: key))) }
+        return begin(key, in: area, levels: levels, priority: priority, operation: operation)
+    }
+
+    private func begin(
+        _ key: CacheKey, in area: FormatArea<Value>, levels: CacheLevels, priority: RequestPriority,
+        operation: @escaping @Sendable (ValueLoader<Value>, Lookup<Value>) async throws -> Value
+    ) -> FetchTask<Value> {
         let fetch = FetchTask<Value>(key: key, priority: priority)
+        let lookup = Lookup(key: key, area: area, levels: levels, priority: fetch.prioritySource)
         fetch.follow(
-            Task {
+            Task { [loader] in
                 do {
-                    fetch.finish(.success(try await operation(area, fetch.prioritySource)))
+                    fetch.finish(.success(try await operation(loader, lookup)))
                 } catch {
                     fetch.finish(.failure(CacheError(error, key: key)))
                 }
             })
         return fetch
+    }
+
+    /// Fetches the stored value of a key from memory or disk, or derives it from another stored format. Never asks a
+    /// source.
+    ///
+    /// - Returns: The task. A miss ends it with ``CacheError/notFound(key:)``.
+    package func fetchStored(
+        forKey key: CacheKey, format: FormatName = .original, priority: RequestPriority = .normal
+    ) -> FetchTask<Value> {
+        guard let area = formats[format] else {
+            return FetchTask(key: key, outcome: .failure(.formatNotFound(format)))
+        }
+        return begin(key, in: area, levels: configuration.levels, priority: priority) {
+            guard let value = try await $0.storedValue(of: $1) else { throw CacheError.notFound(key: key) }
+            return value
+        }
     }
 
     // MARK: Changing
@@ -68,69 +89,51 @@ extension ValueCache {
         levels: CacheLevels = .all,
         completion: (@MainActor @Sendable (Result<Value, CacheError>) -> Void)?
     ) {
-        guard let completion else {
-            let log = log, name = name
-            return set(value, forKey: key, format: format, timeToLive: timeToLive, levels: levels, on: .immediate) {
-                guard case .failure(let error) = $0 else { return }
-                log.error("Cannot store a value: \(error)", metadata: ["cache": "\(name)"])
+        let log = storage.log, name = name
+        beginSetting(value, forKey: key, format: format, timeToLive: timeToLive, levels: levels) { outcome in
+            guard let completion else {
+                guard case .failure(let error) = outcome else { return }
+                return log.error("Cannot store a value: \(error)", metadata: ["cache": "\(name)"])
             }
-        }
-        set(value, forKey: key, format: format, timeToLive: timeToLive, levels: levels, on: .main) { outcome in
-            MainActor.assumeIsolated { completion(outcome) }
+            CallbackQueue.main.perform { MainActor.assumeIsolated { completion(outcome) } }
         }
     }
 
     /// Stores a value, and calls `completion` where `delivery` says when it is in memory and queued for the disk, with
     /// the value as stored.
     package func set(
-        _ value: Value, forKey key: CacheKey, format: FormatName = .original, timeToLive: Duration? = nil,
-        levels: CacheLevels = .all, on delivery: CallbackQueue,
+        _ value: Value, forKey key: CacheKey, format: FormatName = .original, on delivery: CallbackQueue,
         completion: @escaping @Sendable (Result<Value, CacheError>) -> Void
     ) {
-        guard let area = formats[format] else {
-            return delivery.perform { completion(.failure(.formatNotFound(format))) }
+        beginSetting(value, forKey: key, format: format, timeToLive: nil, levels: .all) { outcome in
+            delivery.perform { completion(outcome) }
         }
+    }
+
+    private func beginSetting(
+        _ value: Value, forKey key: CacheKey, format: FormatName, timeToLive: Duration?, levels: CacheLevels,
+        completion: @escaping @Sendable (Result<Value, CacheError>) -> Void
+    ) {
+        guard let area = formats[format] else { return completion(.failure(.formatNotFound(format))) }
         guard area.format.isIdentity else {
             Task {
-                let result: Result<Value, CacheError>
                 do throws(CacheError) {
-                    result = .success(
-                        try await set(value, forKey: key, format: format, timeToLive: timeToLive, levels: levels))
+                    completion(
+                        .success(
+                            try await set(value, forKey: key, format: format, timeToLive: timeToLive, levels: levels)))
                 } catch {
-                    result = .failure(error)
+                    completion(.failure(error))
                 }
-                delivery.perform { completion(result) }
             }
             return
         }
         do throws(CacheError) {
-            try putNow(value, key: key, in: area, timeToLive: timeToLive, levels: levels)
-            delivery.perform { completion(.success(value)) }
+            try storage.putWithoutSuspending(
+                .init(value: value, key: key, area: area, timeToLive: timeToLive, levels: levels))
         } catch {
-            delivery.perform { completion(.failure(error)) }
+            return completion(.failure(error))
         }
-    }
-
-    /// Stores a value without suspending. A write that does not fit into the queue of the disk waits in
-    /// `pendingWrites`.
-    private func putNow(
-        _ value: Value, key: CacheKey, in area: FormatArea<Value>, timeToLive: Duration?, levels: CacheLevels
-    ) throws(CacheError) {
-        let levels = levels.intersection(configuration.levels)
-        let slot = area.slot(key)
-        let keep = keeping(value, slot: slot, expires: expiry(timeToLive, in: area), in: area, levels: levels)
-        let put: Result<Operation, CacheError>? = levels.contains(.writeDisk) ? Result { () throws(CacheError) in
-            try area.disk.engine.put(
-                encoded(value, area.format), in: area.disk.format,
-                timeToLive: timeToLive ?? area.format.timeToLive ?? configuration.timeToLive, validator: [],
-                tags: .none)
-        } : nil
-        let (change, _) = register.change(slot) { () -> (MemoryChange<MemoryKey, Value>, Operation?) in
-            guard case .success(let operation) = put else { return (keep(), nil) }
-            return (keep(), area.pendingWrites.send(operation, forKey: key))
-        }
-        area.memory.finish(change)
-        if case .failure(let error) = put { throw error }
+        completion(.success(value))
     }
 
     /// Removes a key's entry of a format, and calls `completion` on the main actor when it is gone for every later
@@ -148,10 +151,7 @@ extension ValueCache {
         _ key: CacheKey, format: FormatName = .original, on delivery: CallbackQueue,
         completion: @escaping @Sendable () -> Void
     ) {
-        if let area = formats[format] {
-            let slot = area.slot(key)
-            _ = register.change(slot) { (area.memory.remove(slot), area.pendingWrites.send(.remove, forKey: key)) }
-        }
+        if let area = formats[format] { storage.removeEntryWithoutSuspending(key, in: area) }
         delivery.perform(completion)
     }
 
@@ -164,8 +164,8 @@ extension ValueCache {
         levels: CacheLevels = .all,
         completion: (@MainActor @Sendable (Result<Void, CacheError>) -> Void)?
     ) {
-        let log = log, name = name
-        beginRemovingAll(levels) { outcome in
+        let log = storage.log, name = name
+        storage.removeAllEntries(levels: levels) { outcome in
             guard let completion else {
                 guard case .failure(let error) = outcome else { return }
                 return log.error("Cannot remove all entries: \(error)", metadata: ["cache": "\(name)"])

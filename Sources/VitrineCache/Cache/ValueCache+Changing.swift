@@ -1,4 +1,3 @@
-import Logging
 public import VitrineCore
 
 extension ValueCache {
@@ -24,12 +23,13 @@ extension ValueCache {
         _ value: Value, forKey key: CacheKey, format: FormatName = .original, timeToLive: Duration? = nil,
         tags: [String] = [], levels: CacheLevels = .all
     ) async throws(CacheError) -> Value {
-        let area = try area(format)
-        let began = try await begin(tags, levels)
-        let stored = try await applied(area, to: value, key: key, priority: PrioritySource())
-        try await put(
-            stored, body: encoded(stored, area.format), key: key, in: area, timeToLive: timeToLive, began: began,
-            levels: levels)
+        let area = try storage.area(format)
+        let state = try await storage.tagState(of: tags, levels: levels)
+        let lookup = Lookup(key: key, area: area, levels: levels, priority: PrioritySource())
+        let stored = try await loader.transformer.transform(value, for: lookup)
+        try await storage.put(
+            .init(value: stored, key: key, area: area, timeToLive: timeToLive, levels: levels),
+            body: storage.encodedBody(of: stored, in: area.format), state: state)
         return stored
     }
 
@@ -43,131 +43,39 @@ extension ValueCache {
         bytes: [UInt8], forKey key: CacheKey, timeToLive: Duration? = nil, tags: [String] = [],
         levels: CacheLevels = .all
     ) async throws(CacheError) -> Value {
-        let format = original.format
-        let began = try await begin(tags, levels)
-        let value: Value
-        do {
-            value = try await configuration.executor.run { try format.value(of: bytes) }
-        } catch {
-            throw .invalidData(key: key, underlying: error)
-        }
-        try await put(
-            value, body: .ready(bytes), key: key, in: original, timeToLive: timeToLive, began: began, levels: levels)
+        let state = try await storage.tagState(of: tags, levels: levels)
+        let value = try await storage.decodeOriginal(bytes, forKey: key)
+        try await storage.put(
+            .init(value: value, key: key, area: original, timeToLive: timeToLive, levels: levels),
+            body: .ready(bytes), state: state)
         return value
-    }
-
-    /// The tags of a value that is set, the number of purges in this process before that, and the failure of the disk.
-    /// Without the last purge of the directory, an entry with tags would count as purged.
-    private typealias Beginning = (tags: EntryTags, purges: Int, failure: CacheError?)
-
-    private func begin(_ tags: [String], _ levels: CacheLevels) async throws(CacheError) -> Beginning {
-        guard !tags.isEmpty else { return (.none, 0, nil) }
-        let purges = register.purgeCount
-        do throws(CacheError) {
-            let mark = levels.contains(.writeDisk) ? try await lastPurge() : nil
-            return (try EntryTags(tags, began: mark), purges, nil)
-        } catch {
-            return (try EntryTags(tags, began: nil), purges, error)
-        }
-    }
-
-    private func put(
-        _ value: Value, body: Body, key: CacheKey, in area: FormatArea<Value>, timeToLive: Duration?,
-        began: Beginning, levels: CacheLevels
-    ) async throws(CacheError) {
-        let levels = levels.intersection(configuration.levels), tags = began.tags
-        if await isPurgedElsewhere(tags) { return await remove(key, in: area) }
-        let slot = area.slot(key)
-        let keep = keeping(
-            value, slot: slot, expires: expiry(timeToLive, in: area), tags: tags, in: area, levels: levels)
-        guard levels.contains(.writeDisk) else {
-            let change: MemoryChange? = register.change(slot, tags: tags, since: began.purges) { $0 ? nil : keep() }
-            guard let change else { return await remove(key, in: area) }
-            return area.memory.finish(change)
-        }
-        let operation: Operation
-        do throws(CacheError) {
-            if let failure = began.failure { throw failure }
-            operation = try area.disk.engine.put(
-                body, in: area.disk.format,
-                timeToLive: timeToLive ?? area.format.timeToLive ?? configuration.timeToLive, validator: [],
-                tags: tags)
-        } catch {
-            let change: MemoryChange? = register.change(slot, tags: tags, since: began.purges) { $0 ? nil : keep() }
-            if let change { area.memory.finish(change) }
-            throw error
-        }
-        var isPurged = false
-        await area.pendingWrites.send(operation, forKey: key) { send in
-            let change = register.change(slot, tags: tags, since: began.purges) { purged -> MemoryChange? in
-                isPurged = purged
-                return !purged && send() ? keep() : nil
-            }
-            if let change { area.memory.finish(change) }
-            return isPurged || change != nil
-        }
-        if isPurged { await remove(key, in: area) }
-    }
-
-    /// Returns a closure that puts a value into memory, or removes the old value if memory must not be written. The
-    /// closure runs no code of the user.
-    func keeping(
-        _ value: Value, slot: MemoryKey, expires: Duration?, tags: EntryTags = .none, in area: FormatArea<Value>,
-        levels: CacheLevels
-    ) -> @Sendable () -> MemoryChange<MemoryKey, Value> {
-        guard levels.contains(.writeMemory) else {
-            return {
-                var change = MemoryChange<MemoryKey, Value>()
-                if let value = area.memory.remove(slot) { change.removed.add(MemoryEntry(key: slot, value: value)) }
-                return change
-            }
-        }
-        let incoming = incoming(value, slot, expires: expires, tags: tags, in: area)
-        return { area.memory.insert(incoming) }
     }
 
     /// Removes the entry of a key in a format from both levels. Unknown keys and formats are ignored. Entries of other
     /// formats stay.
     public func remove(_ key: CacheKey, format: FormatName = .original) async {
-        guard let area = formats[format] else { return }
-        await remove(key, in: area)
+        if let area = formats[format] { await storage.removeEntry(key, in: area) }
     }
 
     /// Removes a key's entries of all registered formats.
     public func removeAll(forKey key: CacheKey) async {
-        for area in formats.all { await remove(key, in: area) }
-    }
-
-    func remove(_ key: CacheKey, in area: FormatArea<Value>) async {
-        let slot = area.slot(key)
-        await area.pendingWrites.send(.remove, forKey: key) { send in
-            let (_, isSent) = register.change(slot) { (area.memory.remove(slot), send()) }
-            return isSent
-        }
+        await storage.removeEntries(forKey: key)
     }
 
     /// Lets the time of a key's entry pass now: it counts as missing, but is there for
     /// ``CacheConfiguration/servesStale`` and for fetchers that revalidate.
     public func expire(_ key: CacheKey, format: FormatName = .original) async {
-        guard let area = formats[format] else { return }
-        let slot = area.slot(key)
-        let expiring = area.disk.engine.expiring()
-        await area.pendingWrites.send(expiring, forKey: key) { send in
-            register.change(slot) {
-                area.memory.expire(slot)
-                return send()
-            }
-        }
+        if let area = formats[format] { await storage.expireEntry(key, in: area) }
     }
 
     /// Returns when all earlier changes are on disk.
     ///
     /// - Throws: The first error since the last flush.
     public func flush() async throws(CacheError) {
-        reportMemoryHits()
-        for area in formats.all { await area.pendingWrites.waitUntilIdle() }
+        storage.reportMemoryHits()
+        await storage.waitUntilIdle()
         defer { publishMetrics() }
-        try await onDisk { (disk) throws(CacheError) in try disk.flush() }
+        try await storage.onDisk { (disk) throws(CacheError) in try disk.flush() }
     }
 }
 
@@ -181,44 +89,13 @@ extension ValueCache {
     /// - Throws: The error of the disk. Memory is cleared in any case.
     public func removeAll(levels: CacheLevels = .all) async throws(CacheError) {
         let outcome = Promise<Result<Void, CacheError>>()
-        beginRemovingAll(levels) { outcome.fulfill($0) }
+        storage.removeAllEntries(levels: levels) { outcome.fulfill($0) }
         try await outcome.value().get()
-    }
-
-    /// Removes all entries, in order with all other changes. Later reads do not see the entries.
-    ///
-    /// - Parameter completion: Called when the entries are gone from disk, on any thread.
-    func beginRemovingAll(
-        _ levels: CacheLevels, completion: @escaping @Sendable (Result<Void, CacheError>) -> Void
-    ) {
-        reportMemoryHits()
-        let areas = formats.all, clearsMemory = levels.contains(.writeMemory)
-        guard levels.contains(.writeDisk) else {
-            if clearsMemory { _ = register.changeAll { takeMemory(of: areas) } }
-            return completion(.success(()))
-        }
-        var failure: CacheError?
-        var dropped: [EntryKey: Operation] = [:]
-        // In one step, so that a change is either before or after it on both levels. Loads that run now do not store.
-        let removed = register.changeAll { () -> [RemovedEntries<MemoryKey, Value>] in
-            do throws(CacheError) {
-                try disk.removeAll(dropping: &dropped, completion: completion)
-            } catch {
-                failure = error
-            }
-            return clearsMemory ? takeMemory(of: areas) : []
-        }
-        // Released outside the lock.
-        withExtendedLifetime((removed, dropped)) {}
-        if let failure { completion(.failure(failure)) }
     }
 
     /// Removes all entries of a format. An unknown format is ignored.
     public func removeAll(format: FormatName, levels: CacheLevels = .all) async throws(CacheError) {
-        guard let area = formats[format] else { return }
-        if levels.contains(.writeMemory) { _ = register.changeAll(format: area.id) { area.takeMemory() } }
-        guard levels.contains(.writeDisk) else { return }
-        try await clearDisk(area, clearsMemory: levels.contains(.writeMemory))
+        if let area = formats[format] { try await storage.removeEntries(of: area, levels: levels) }
     }
 
     /// Removes all entries with a tag, in all formats, including those that are not registered in this process.
@@ -241,68 +118,23 @@ extension ValueCache {
     ///   Memory is cleared in any case.
     @discardableResult
     public func removeAll(tag: String, levels: CacheLevels = .all) async throws(CacheError) -> Int {
-        let hash = try EntryTags.hash(of: tag)
-        let areas = formats.all, clearsMemory = levels.contains(.writeMemory)
-        let removed = purge(hash, of: clearsMemory ? areas : [])
-        guard levels.contains(.writeDisk) else { return removed }
-        for area in areas { await area.pendingWrites.waitUntilIdle() }
-        // Once more after the disk, as a lookup that ran meanwhile may have read an entry.
-        defer { _ = purge(hash, of: clearsMemory ? areas : []) }
-        return try await onDisk { (disk) throws(CacheError) in try disk.removeAll(tag: hash) }
-    }
-
-    /// Removes a tag's entries from the memory of formats, and returns how many there were.
-    private func purge(_ tag: UInt64, of areas: [FormatArea<Value>]) -> Int {
-        let memories = areas.isEmpty ? [] : [sharedMemory] + areas.filter { !$0.sharesMemory }.map(\.memory)
-        // Released outside the lock.
-        let removed = register.purge(tag) { memories.map { $0.take(tag: tag) } }
-        return removed.reduce(0) { $0 + $1.count }
+        try await storage.removeEntries(withTag: EntryTags.hash(of: tag), levels: levels)
     }
 
     /// Evicts all values from memory before the call returns. Entries on disk stay.
     ///
     /// As with any eviction, values that are alive elsewhere still count as memory hits
     /// (`CacheableValue.weakReference`). Use ``removeAll(levels:)`` with `.memory` to forget these, too.
-    public func clearMemory() {
-        reportMemoryHits()
-        let areas = formats.all
-        _ = register.changeAll {
-            [sharedMemory.evictAll()] + areas.filter { !$0.sharesMemory }.map { $0.memory.evictAll() }
-        }
-    }
-
-    /// Empties the memory of formats, and returns its entries so that they are released outside all locks.
-    private func takeMemory(of areas: [FormatArea<Value>]) -> [RemovedEntries<MemoryKey, Value>] {
-        [sharedMemory.takeAll()] + areas.filter { !$0.sharesMemory }.map { $0.memory.takeAll() }
-    }
-
-    private func clearDisk(_ area: FormatArea<Value>, clearsMemory: Bool) async throws(CacheError) {
-        area.pendingWrites.drop()
-        await area.pendingWrites.waitUntilIdle()
-        // Loads that run now do not store, neither those that read the disk before it is emptied.
-        register.changeAll(format: area.id) {}
-        defer {
-            _ = register.changeAll(format: area.id) { clearsMemory ? area.takeMemory() : nil }
-        }
-        try await area.disk.removeAll()
-    }
+    public func clearMemory() { storage.evictMemory() }
 
     /// Changes the capacity of all formats on disk together (``CacheConfiguration/totalDiskCapacity``), and evicts at
     /// once until the entries fit.
     ///
     /// - Throws: Why the disk could not be changed.
     public func setTotalDiskCapacity(_ capacity: ByteCount) async throws(CacheError) {
-        try await onDisk { (disk) throws(CacheError) in try disk.setTotal(capacity) }
+        try await storage.onDisk { (disk) throws(CacheError) in try disk.setTotal(capacity) }
     }
 
     /// The most bytes that the entries of all formats may count on disk together.
-    public var totalDiskCapacity: ByteCount { ByteCount(disk.totalLimit) }
-
-    /// Uses the disk level on a thread that may block.
-    func onDisk<Result: Sendable>(
-        _ body: @escaping @Sendable (DiskEngine) throws(CacheError) -> Result
-    ) async throws(CacheError) -> Result {
-        let disk = disk
-        return try await BlockingExecutor.shared.run { () throws(CacheError) in try body(disk) }
-    }
+    public var totalDiskCapacity: ByteCount { ByteCount(storage.disk.totalLimit) }
 }

@@ -16,43 +16,37 @@ extension ValueCache {
     /// Returns whether both levels have the value.
     public func containsInBoth(_ key: CacheKey, format: FormatName = .original) async -> Bool {
         guard let area = formats[format], area.memory.contains(area.slot(key)) else { return false }
-        return await isOnDisk(key, in: area)
+        return await storage.isOnDisk(key, in: area)
     }
 
     /// Returns the level at which a lookup would find the value; `.source` if neither level has it.
     public func depth(of key: CacheKey, format: FormatName = .original) async -> CacheLevel {
         guard let area = formats[format] else { return .source }
         if area.memory.contains(area.slot(key)) { return .memory }
-        return await isOnDisk(key, in: area) ? .disk : .source
-    }
-
-    func isOnDisk(_ key: CacheKey, in area: FormatArea<Value>) async -> Bool {
-        if area.excludes(key) { return false }
-        await area.pendingWrites.waitUntilIdle()
-        return (try? await area.disk.contains(key)) ?? false
+        return await storage.isOnDisk(key, in: area) ? .disk : .source
     }
 
     /// Returns the properties of an entry on disk, expired or not; nil if there is none.
     package func info(
         forKey key: CacheKey, format: FormatName = .original
     ) async throws(CacheError) -> DiskCache.EntryInfo? {
-        let area = try area(format)
-        reportMemoryHits()
+        let area = try storage.area(format)
+        storage.reportMemoryHits()
         await area.pendingWrites.waitUntilIdle()
         return try await area.disk.info(forKey: key)
     }
 
     /// The bytes of a key's entry on disk, as they were stored; nil if there is none or it has expired.
     public func bytes(forKey key: CacheKey, format: FormatName = .original) async throws(CacheError) -> [UInt8]? {
-        let area = try area(format)
-        return try await readBytes(key, in: area)?.bytes
+        let area = try storage.area(format)
+        return try await storage.readBytes(key, in: area)?.bytes
     }
 
     /// The size of all formats on disk after pending writes, including formats that are not registered here.
     public var size: ByteCount {
         get async throws(CacheError) {
-            for area in formats.all { await area.pendingWrites.waitUntilIdle() }
-            return ByteCount(try await onDisk { (disk) throws(CacheError) in try disk.totals(of: nil) }.bytes)
+            await storage.waitUntilIdle()
+            return ByteCount(try await storage.onDisk { (disk) throws(CacheError) in try disk.totals(of: nil) }.bytes)
         }
     }
 
@@ -60,35 +54,21 @@ extension ValueCache {
     ///
     /// - Throws: ``CacheError/formatNotFound(_:)``, or the error of the disk.
     public func size(of format: FormatName) async throws(CacheError) -> ByteCount {
-        try await size(of: try area(format))
-    }
-
-    private func size(of area: FormatArea<Value>) async throws(CacheError) -> ByteCount {
+        let area = try storage.area(format)
         await area.pendingWrites.waitUntilIdle()
         return try await area.disk.size
     }
 
     /// The size of all formats on disk now and after each change. It is nil until the cache is open. Slow readers
     /// receive only the latest size.
-    public var sizeUpdates: AsyncStream<ByteCount?> { disk.sizeUpdates(of: nil) }
+    public var sizeUpdates: AsyncStream<ByteCount?> { storage.disk.sizeUpdates(of: nil) }
 
     /// The size of the values in memory.
-    public var memorySize: ByteCount {
-        var total = ByteCount(sharedMemory.totalCost)
-        for area in formats.all where !area.sharesMemory { total += ByteCount(area.memory.totalCost) }
-        return total
-    }
+    public var memorySize: ByteCount { storage.memorySize }
 
     /// The names of all formats that have entries on disk or are registered, the registered ones first. Those of a disk
     /// that cannot be read are left out.
-    package var storedFormats: [FormatName] {
-        get async {
-            let names = formatNames, known = Set(names)
-            let stored = (try? await onDisk { (disk) throws(CacheError) in try disk.storedFormats() }) ?? []
-            return names + stored.map { FormatName($0.name) }.filter { !known.contains($0) }
-                .sorted { $0.description < $1.description }
-        }
-    }
+    package var storedFormats: [FormatName] { get async { await storage.storedFormats } }
 
     // MARK: For tests
 
@@ -99,50 +79,35 @@ extension ValueCache {
         for key: CacheKey, format: FormatName = .original, levels: CacheLevels? = nil, isRefresh: Bool = false
     ) -> Int {
         guard let slot = formats[format]?.slot(key) else { return 0 }
-        let wanted = flightKey(slot, levels ?? configuration.levels, isRefresh: isRefresh)
-        return loads.subscriberCount { $0.isSame(as: wanted) }
+        return loader.subscriberCount(of: slot, levels: levels ?? configuration.levels, isRefresh: isRefresh)
     }
 
     /// The priority of a key's load; nil when there is none.
     package func loadPriority(of key: CacheKey, format: FormatName = .original) -> RequestPriority? {
-        guard let slot = formats[format]?.slot(key) else { return nil }
-        let wanted = flightKey(slot, configuration.levels)
-        return loads.priority { $0.isSame(as: wanted) }
+        formats[format].flatMap { loader.priority(of: $0.slot(key), levels: configuration.levels) }
     }
 
     /// How many formats and prefetches wait for a fetch of a key.
     package func sourceWaiters(for key: CacheKey, isRefresh: Bool = false) -> Int {
-        let wanted = sourceFlightKey(key, isRefresh: isRefresh)
-        return originals.subscriberCount { $0.isSame(as: wanted) }
+        loader.originals.subscriberCount(of: key, isRefresh: isRefresh)
     }
 
     /// How many keys are asked for again behind a value that was given.
-    package var runningRefreshes: Int { refreshes.withLock { $0.count } }
+    package var runningRefreshes: Int { loader.originals.refreshCount }
 
     /// How many audits wait for those before them.
     package var waitingAudits: Int { audits.counts.queued }
 
     /// How many loads and lookups run.
-    package var runningLoads: Int { register.count }
+    package var runningLoads: Int { storage.register.count }
 
     // MARK: Metrics
 
     /// Brings the counters in swift-metrics up to date. See the article on metrics for their labels.
-    public func publishMetrics() { metrics.publish(metricsSnapshot) }
+    public func publishMetrics() { storage.publishMetrics() }
 
     /// The counters behind the metrics.
-    package var metricsSnapshot: CacheMetrics.Snapshot {
-        var snapshot = CacheMetrics.Snapshot()
-        snapshot.memory = sharedMemory.statistics
-        for area in formats.all {
-            if !area.sharesMemory { snapshot.memory.add(area.memory.statistics) }
-            snapshot.disk.add(area.disk.format.counters.statistics)
-        }
-        // What was evicted of formats that are not registered here, and databases replaced.
-        snapshot.disk.add(disk.counters.statistics)
-        snapshot.memoryBytes = memorySize.bytes
-        return snapshot
-    }
+    package var metricsSnapshot: CacheMetrics.Snapshot { storage.metricsSnapshot }
 
     /// Reads and checks every entry of a format on disk.
     ///
@@ -155,7 +120,7 @@ extension ValueCache {
     package func verify(
         _ format: FormatName = .original, removingDamage: Bool
     ) async throws(CacheError) -> DiskCache.VerifyReport {
-        let area = try area(format)
+        let area = try storage.area(format)
         await area.pendingWrites.waitUntilIdle()
         return try await area.disk.verify(removingDamage: removingDamage)
     }
@@ -164,7 +129,7 @@ extension ValueCache {
     ///
     /// - Throws: ``CacheError/formatNotFound(_:)``, or why the disk could not be read.
     public func count(of format: FormatName = .original) async throws(CacheError) -> Int {
-        let area = try area(format)
+        let area = try storage.area(format)
         await area.pendingWrites.waitUntilIdle()
         return try await area.disk.count
     }

@@ -18,10 +18,11 @@ extension ValueCache {
         forKey key: CacheKey, format: FormatName = .original, depth: CacheLevel = .disk, levels: CacheLevels = .all,
         priority: RequestPriority = .normal
     ) async throws(CacheError) -> Value? {
-        let area = try area(format)
+        let area = try storage.area(format)
         if let value = memoryValue(area, key, levels: levels) { return value }
         guard depth > .memory else { return nil }
-        return try await lookUp(key, in: area, levels: levels, following: PrioritySource(priority))
+        return try await loader.valueOnDisk(
+            of: Lookup(key: key, area: area, levels: levels, priority: PrioritySource(priority)))
     }
 
     /// Returns the value of a key from memory or disk. If neither level has it, `load` makes the original value, which
@@ -52,10 +53,11 @@ extension ValueCache {
         forKey key: CacheKey, format: FormatName = .original, levels: CacheLevels = .all, priority: RequestPriority = .normal,
         timeToLive: Duration? = nil, tags: [String] = [], orLoad load: @escaping @Sendable () async throws -> Value
     ) async throws(CacheError) -> Value {
-        let area = try area(format)
+        let area = try storage.area(format)
         if let value = memoryValue(area, key, levels: levels) { return value }
         let source = AnySource(timeToLive: timeToLive, tags: tags, load)
-        return try await self.load(key, in: area, source, levels: levels, following: PrioritySource(priority)).value
+        let lookup = Lookup(key: key, area: area, levels: levels, priority: PrioritySource(priority))
+        return try await loader.loadValue(of: lookup, from: source).value
     }
 
     /// Returns the value of a fetcher's key from memory or disk, or fetches and stores it.
@@ -68,12 +70,11 @@ extension ValueCache {
         from fetcher: some Fetcher<Value>, format: FormatName = .original, levels: CacheLevels = .all,
         priority: RequestPriority = .normal
     ) async throws(CacheError) -> Value {
-        let area = try area(format)
+        let area = try storage.area(format)
         let key = fetcher.key
         if let value = memoryValue(area, key, levels: levels) { return value }
-        return try await load(
-            key, in: area, AnySource(fetcher), levels: levels, following: PrioritySource(priority)
-        ).value
+        let lookup = Lookup(key: key, area: area, levels: levels, priority: PrioritySource(priority))
+        return try await loader.loadValue(of: lookup, from: AnySource(fetcher)).value
     }
 
     /// Returns the value of a file. The key is the path. See ``FileFetcher``.
@@ -82,31 +83,6 @@ extension ValueCache {
         priority: RequestPriority = .normal
     ) async throws(CacheError) -> Value {
         try await value(from: FileFetcher(path: path), format: format, levels: levels, priority: priority)
-    }
-
-    /// Fetches the stored value of a key from memory or disk, or derives it from another stored format. Never asks a
-    /// source.
-    ///
-    /// - Returns: The task. A miss ends it with ``CacheError/notFound(key:)``.
-    package func fetchStored(
-        forKey key: CacheKey, format: FormatName = .original, priority: RequestPriority = .normal
-    ) -> FetchTask<Value> {
-        guard let area = formats[format] else {
-            return FetchTask(key: key, outcome: .failure(.formatNotFound(format)))
-        }
-        let fetch = FetchTask<Value>(key: key, priority: priority)
-        fetch.follow(
-            Task {
-                let ticket = register.begin(area.slot(key))
-                do throws(CacheError) {
-                    let value = try await stored(
-                        key, in: area, levels: configuration.levels, ticket: ticket, priority: fetch.prioritySource)
-                    fetch.finish(value.map { .success($0) } ?? .failure(.notFound(key: key)))
-                } catch {
-                    fetch.finish(.failure(error))
-                }
-            })
-        return fetch
     }
 
     // MARK: Refreshing
@@ -123,41 +99,9 @@ extension ValueCache {
     public func refresh(
         from fetcher: some Fetcher<Value>, format: FormatName = .original, priority: RequestPriority = .normal
     ) async throws(CacheError) -> Value {
-        let area = try area(format)
-        let source = AnySource(fetcher)
-        return try await reload(
-            fetcher.key, in: area, source: source, levels: .all, reason: .refresh, priority: PrioritySource(priority)
-        ).value
-    }
-
-    /// Loads a value again. If the original is new, removes the entries made from the old one.
-    func reload(
-        _ key: CacheKey, in area: FormatArea<Value>, source: AnySource<Value>, levels: CacheLevels,
-        reason: LoadReason, priority: PrioritySource
-    ) async throws(CacheError) -> Loaded<Value> {
-        let loaded = try await load(key, in: area, source, levels: levels, reason: reason, following: priority)
-        guard loaded.origin == .source else { return loaded }
-        let keepsOriginal = configuration.storesOriginals && source.storesOriginal
-        for other in formats.all where other !== area && !(other === original && keepsOriginal) {
-            await remove(key, in: other)
-        }
-        return loaded
-    }
-
-    /// Asks the source again behind a value that was given although its time has passed: once at a time for a key.
-    func refreshBehind(
-        _ key: CacheKey, in area: FormatArea<Value>, source: AnySource<Value>, levels: CacheLevels
-    ) {
-        guard !levels.isDisjoint(with: .writeOnly), refreshes.withLock({ $0.insert(key).inserted }) else { return }
-        Task {
-            do throws(CacheError) {
-                _ = try await reload(
-                    key, in: area, source: source, levels: levels, reason: .background, priority: PrioritySource(.low))
-            } catch {
-                log.notice("Cannot refresh a value: \(error)", metadata: ["cache": "\(name)"])
-            }
-            refreshes.withLock { _ = $0.remove(key) }
-        }
+        let area = try storage.area(format)
+        let lookup = Lookup(key: fetcher.key, area: area, levels: .all, priority: PrioritySource(priority))
+        return try await loader.reloadValue(of: lookup, from: AnySource(fetcher), reason: .refresh).value
     }
 
     /// Fetches a value for later use.
@@ -182,54 +126,15 @@ extension ValueCache {
         from fetcher: some Fetcher<Value>, format: FormatName = .original, to depth: CacheLevel = .disk,
         priority: RequestPriority = .low
     ) async throws(CacheError) {
-        let area = try area(format)
-        let (key, source) = (fetcher.key, AnySource(fetcher))
+        let area = try storage.area(format)
+        let lookup = Lookup(key: fetcher.key, area: area, levels: .all, priority: PrioritySource(priority))
         switch depth {
         case .source: return
-        case .disk: try await prefetchToDisk(key, in: area, source: source, priority: PrioritySource(priority))
+        case .disk: try await loader.prefetchToDisk(lookup, from: AnySource(fetcher))
         case .memory:
-            guard !area.memory.contains(area.slot(key)) else { return }
-            _ = try await load(key, in: area, source, levels: .all, following: PrioritySource(priority))
+            guard !area.memory.contains(lookup.slot) else { return }
+            _ = try await loader.loadValue(of: lookup, from: AnySource(fetcher))
         }
-    }
-
-    private func prefetchToDisk(
-        _ key: CacheKey, in area: FormatArea<Value>, source: AnySource<Value>, priority: PrioritySource
-    ) async throws(CacheError) {
-        guard configuration.levels.intersection(source.levels).contains(.writeDisk) else { return }
-        if await isOnDisk(key, in: area) { return }
-        if area !== original {
-            guard configuration.storesOriginals, source.storesOriginal else {
-                _ = try await load(key, in: area, source, levels: .disk, following: priority)
-                return
-            }
-            if await isOnDisk(key, in: original) { return }
-        }
-        do {
-            var result = try await askOnce(source, key: key, reason: .missing, levels: .disk, priority: priority)
-            if case .stale(refreshing: true) = result.origin {
-                // Nobody waits here for what is stale.
-                result = try await askOnce(source, key: key, reason: .background, levels: .disk, priority: priority)
-            }
-            guard result.levels.contains(.writeDisk) else { return }
-            await storeOriginal(key, from: result, isInMemory: true)
-        } catch {
-            throw CacheError(error, key: key)
-        }
-    }
-
-    /// The bytes of an original, and how long they may be used.
-    public struct OriginalBytes: Sendable {
-        /// The bytes as the source gave them.
-        public let bytes: [UInt8]
-        /// When they stop being fresh, since 1970; nil for never.
-        public let expires: Duration?
-        /// The levels on which results made from them may be kept.
-        public let levels: CacheLevels
-        /// Whether they are used although they are no longer fresh. Results made from them are not to be kept.
-        public let isStale: Bool
-        /// The fetcher's validator of the bytes; empty if there is none.
-        public let validator: [UInt8]
     }
 
     /// Returns the original bytes of a fetcher's key, from disk if they are fresh, else from the fetcher. Does not
@@ -264,30 +169,36 @@ extension ValueCache {
     package func originalBytes(
         from fetcher: some Fetcher<Value>, following priority: PrioritySource, isRefresh: Bool = false
     ) async throws(CacheError) -> OriginalBytes {
-        let key = fetcher.key, source = AnySource(fetcher)
-        let levels = configuration.levels.intersection(source.levels)
-        do {
-            if !isRefresh, levels.contains(.readDisk), let entry = try? await readBytes(key, in: original) {
-                return OriginalBytes(
-                    bytes: entry.bytes, expires: entry.expires, levels: .all, isStale: false,
-                    validator: entry.validator)
-            }
-            let result = try await askOnce(
-                source, key: key, reason: isRefresh ? .refresh : .missing, levels: levels, priority: priority)
-            if case .stale(refreshing: true) = result.origin {
-                refreshBehind(key, in: original, source: source, levels: levels)
-            }
-            if levels.intersection(result.levels).contains(.writeDisk) {
-                await storeOriginal(key, from: result, isInMemory: false)
-            }
-            let format = original.format
-            let bytes = try result.bytes ?? result.knownValue.map { try format.bytes(of: $0) }
-            guard let bytes else { throw CacheError.notFound(key: key) }
-            return OriginalBytes(
-                bytes: bytes, expires: expiry(result.timeToLive, in: original), levels: result.levels,
-                isStale: result.isStale, validator: result.validator)
-        } catch {
-            throw CacheError(error, key: key)
-        }
+        try await loader.originalBytes(
+            of: fetcher.key, from: AnySource(fetcher), following: priority, isRefresh: isRefresh)
     }
+
+    /// Returns the result of a body for the bytes of an entry on disk, if the system has all of them in memory. It
+    /// neither waits for the disk nor suspends, so that event loops can call it.
+    ///
+    /// - Parameters:
+    ///   - key: The key of the value, in the original format.
+    ///   - body: Given the bytes of the entry. Returns the result and the value for the memory level; nil for bytes
+    ///     that are of no use.
+    /// - Returns: nil does not mean that there is no entry. The asynchronous calls find that out.
+    @_spi(EventLoops)
+    public func withResidentBytes<Result>(
+        forKey key: CacheKey, _ body: (_ bytes: [UInt8]) -> (result: Result, value: Value?)?
+    ) -> Result? {
+        storage.withResidentBytes(forKey: key, body)
+    }
+}
+
+/// The bytes of an original, and how long they may be used.
+public struct OriginalBytes: Sendable {
+    /// The bytes as the source gave them.
+    public let bytes: [UInt8]
+    /// When they stop being fresh, since 1970; nil for never.
+    public let expires: Duration?
+    /// The levels on which results made from them may be kept.
+    public let levels: CacheLevels
+    /// Whether they are used although they are no longer fresh. Results made from them are not to be kept.
+    public let isStale: Bool
+    /// The fetcher's validator of the bytes; empty if there is none.
+    public let validator: [UInt8]
 }

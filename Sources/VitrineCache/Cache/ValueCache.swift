@@ -1,4 +1,3 @@
-import Logging
 public import VitrineCore
 
 /// A cache of values by key with two levels, memory and disk, any number of formats, and any source.
@@ -55,19 +54,10 @@ public final class ValueCache<Value: CacheableValue>: Sendable {
     @usableFromInline package let original: FormatArea<Value>
     @usableFromInline let hits: MemoryHitRecorder?
     let formats: FormatTable<Value>
-    let sharedMemory: MemoryCache<MemoryKey, Value>
-    let register = InvalidationRegister()
-    /// The keys with a background refresh.
-    let refreshes = Locked<Set<CacheKey>>([])
-    let lookups = SingleFlight<FlightKey, Value?>()
-    let loads = SingleFlight<FlightKey, Loaded<Value>>()
-    let originals = SingleFlight<FlightKey, SourceResult<Value>>()
-    let transforms: WorkQueue
-    let metrics: CacheMetrics
+    /// The entries. The fields above are its, so that a memory hit reads them at once.
+    let storage: EntryStorage<Value>
+    let loader: ValueLoader<Value>
     let audits = WorkQueue(limit: 1)
-    /// The disk level of all formats.
-    let disk: DiskEngine
-    let log = Log.logger("cache")
 
     /// A cache. Opens nothing: that happens at the first use of the disk.
     ///
@@ -78,23 +68,11 @@ public final class ValueCache<Value: CacheableValue>: Sendable {
         self.name = name
         self.configuration = configuration
         directory = FilePath.join(configuration.root, FileName.name(for: name))
-        sharedMemory = Self.memory(configuration.memoryCapacity, configuration)
-        transforms = WorkQueue(limit: configuration.transformLimit ?? configuration.executor.threads)
-        metrics = CacheMetrics(cache: name)
-        hits = configuration.memoryHits == .leaveDisk ? nil : MemoryHitRecorder()
-        // Twice as much as a format may keep is room for the originals and for what is made from them.
-        let total = configuration.totalDiskCapacity.map { DiskEngine.Total.exactly($0.bytes) }
-        disk = DiskEngine(
-            directory: directory, configuration: configuration.disk(),
-            total: total ?? .atLeast((configuration.diskCapacity * 2).bytes), hadFormatDirectories: true)
-        original = Self.area(.original, id: 0, shared: sharedMemory, engine: disk, configuration: configuration)
-        formats = FormatTable(original: original)
-    }
-
-    deinit {
-        // What is queued is written by the disk levels; uses that were not passed on yet are.
-        reportMemoryHits()
-        disk.retire()
+        storage = EntryStorage(name: name, directory: directory, configuration: configuration)
+        loader = ValueLoader(storage)
+        original = storage.original
+        formats = storage.formats
+        hits = storage.hits
     }
 
     // MARK: Memory
@@ -117,8 +95,8 @@ public final class ValueCache<Value: CacheableValue>: Sendable {
     /// The limit of all formats in memory together, except those with their own capacity. Initially
     /// ``CacheConfiguration/memoryCapacity``. Lowering it evicts before the setter returns; 0 stores nothing in memory.
     public var memoryCapacity: ByteCount {
-        get { sharedMemory.capacity }
-        set { sharedMemory.capacity = newValue }
+        get { storage.sharedMemory.capacity }
+        set { storage.sharedMemory.capacity = newValue }
     }
 
     // Inlinable, as lookups of a generic type that another module cannot specialize cost several times as much.
@@ -132,14 +110,11 @@ public final class ValueCache<Value: CacheableValue>: Sendable {
     }
 
     @usableFromInline
+    func reportHits(_ slots: [MemoryKey]) { storage.reportHits(slots) }
+
+    @usableFromInline
     func setMemory(_ value: Value?, forKey key: CacheKey, in area: FormatArea<Value>) {
-        let slot = area.slot(key)
-        guard let value, configuration.levels.contains(.writeMemory) else {
-            _ = register.change(slot) { area.memory.remove(slot) }
-            return
-        }
-        let incoming = incoming(value, slot, expires: expiry(nil, in: area), in: area)
-        area.memory.finish(register.change(slot) { area.memory.insert(incoming) })
+        storage.setMemory(value, forKey: key, in: area)
     }
 
     // MARK: Formats
@@ -148,19 +123,11 @@ public final class ValueCache<Value: CacheableValue>: Sendable {
     ///
     /// - Returns: false if a format with this name is registered already. That format stays.
     @discardableResult
-    public func register(_ format: CacheFormat<Value>) -> Bool {
-        let area = formats.add(format.name) { id in
-            Self.area(format, id: id, shared: sharedMemory, engine: disk, configuration: configuration)
-        }
-        return area != nil
-    }
+    public func register(_ format: CacheFormat<Value>) -> Bool { storage.addFormat(format) }
 
-    /// Forgets a format. Its entries on disk stay for who registers it again; ``removeAll(levels:)`` removes them too.
-    /// The original cannot be forgotten.
-    public func unregister(_ name: FormatName) {
-        guard let area = formats.remove(name) else { return }
-        _ = register.changeAll(format: area.id) { area.takeMemory() }
-    }
+    /// Forgets a format. Its entries on disk stay until ``removeAll(levels:)``, and are used when it is registered
+    /// again. The original cannot be forgotten.
+    public func unregister(_ name: FormatName) { storage.removeFormat(name) }
 
     /// Returns the registered format with a name.
     public func format(_ name: FormatName) -> CacheFormat<Value>? { formats[name]?.format }
@@ -170,60 +137,4 @@ public final class ValueCache<Value: CacheableValue>: Sendable {
 
     /// Returns the disk level of a format; nil if the format is not registered.
     package func disk(for format: FormatName = .original) -> DiskCache? { formats[format]?.disk }
-
-    // MARK: Parts
-
-    func area(_ name: FormatName) throws(CacheError) -> FormatArea<Value> {
-        guard let area = formats[name] else { throw .formatNotFound(name) }
-        return area
-    }
-
-    /// A value ready to be put into a format's memory level.
-    func incoming(
-        _ value: Value, _ slot: MemoryKey, expires: Duration?, tags: EntryTags = .none, in area: FormatArea<Value>
-    ) -> IncomingEntry<MemoryKey, Value> {
-        area.memory.incoming(value, forKey: slot, cost: value.cacheCost, expires: expires, tags: tags)
-    }
-
-    /// Returns the time, since 1970, at which a value stored now expires.
-    func expiry(_ timeToLive: Duration?, in area: FormatArea<Value>) -> Duration? {
-        let life = timeToLive ?? area.format.timeToLive ?? configuration.timeToLive
-        return life.map { configuration.clock.now + $0 }
-    }
-
-    private static func memory(
-        _ capacity: ByteCount, _ configuration: CacheConfiguration
-    ) -> MemoryCache<MemoryKey, Value> {
-        MemoryCache(
-            .init(
-                capacity: capacity, trimsOn: configuration.memoryPressure, budget: configuration.memoryBudget,
-                clock: configuration.clock),
-            weakReference: Value.weakReference)
-    }
-
-    private static func area(
-        _ format: CacheFormat<Value>, id: Int, shared: MemoryCache<MemoryKey, Value>, engine: DiskEngine,
-        configuration: CacheConfiguration
-    ) -> FormatArea<Value> {
-        let disk = DiskCache(
-            engine, format: format.name.description, capacity: format.diskCapacity ?? configuration.diskCapacity)
-        let own = format.memoryCapacity.map { memory($0, configuration) }
-        return FormatArea(
-            format, id: id, memory: own ?? shared, sharesMemory: own == nil, disk: disk,
-            executor: configuration.executor)
-    }
-}
-
-extension CacheConfiguration {
-    /// The disk level's part of the configuration.
-    func disk() -> DiskCache.Configuration {
-        var disk = DiskCache.Configuration(
-            capacity: diskCapacity, eviction: eviction, version: version, compatibleVersions: compatibleVersions,
-            clock: clock)
-        disk.expiredRetention = expiredRetention
-        // There is a source to ask, and the age of such an entry is unknown.
-        disk.expiresFutureEntries = true
-        disk.mapsDatabase = mapsDatabase
-        return disk
-    }
 }

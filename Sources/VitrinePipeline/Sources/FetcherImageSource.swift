@@ -96,7 +96,7 @@ extension ImageSource where Self == BuiltInSource {
 
     private static func bytes<Base: Fetcher<Data>>(
         of fetcher: KeyedFetcher<Base>, _ name: String, _ context: SourceLoadContext
-    ) async throws -> ValueCache<Data>.OriginalBytes {
+    ) async throws -> OriginalBytes {
         // A cache that keeps nothing answers a load that is to use none.
         var nothing = CacheConfiguration()
         nothing.levels = []

@@ -454,7 +454,7 @@ package struct SourceTable: Sendable {
 
     private func original(
         from fetcher: SourceFetcher, _ priority: RequestPriority, _ held: SourceReservation
-    ) async throws(RequestError) -> ValueCache<[UInt8]>.OriginalBytes {
+    ) async throws(RequestError) -> OriginalBytes {
         let (began, waited) = (ContinuousClock.now, held.waited)
         do {
             return try await originals.originalBytes(from: fetcher, priority: priority)

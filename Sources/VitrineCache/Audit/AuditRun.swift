@@ -9,9 +9,6 @@ import Darwin
 #endif
 
 extension ValueCache {
-    /// Entries are listed so many at a time; between pages others get their turn.
-    static var auditPage: Int { 500 }
-
     /// Examines every entry of every registered format on disk, and removes those that a policy selects.
     ///
     /// The cache can be used meanwhile. Entries stored after the start of the audit stay. Audits of one cache run one
@@ -30,19 +27,9 @@ extension ValueCache {
         _ policy: AuditPolicy, dryRun: Bool = false, sparesMemory: Bool = true,
         progress: (@Sendable (AuditReport) -> Void)? = nil
     ) async throws(CacheError) -> AuditReport {
-        let run = AuditRun(
-            cache: self, policy: policy, isDryRun: dryRun, sparesMemory: sparesMemory, progress: progress)
-        // A task made here would run a page before it learns that nobody wants it.
-        if Task.isCancelled { throw AuditRun<Value>.cancelled(after: nil) }
-        let task = Task(priority: .utility) { () -> Result<AuditReport, CacheError> in
-            do {
-                return try await audits.run { await run.result() }
-            } catch {
-                // Only an audit that has not begun ends here.
-                return .failure(AuditRun<Value>.cancelled(after: nil))
-            }
-        }
-        return try await withTaskCancellationHandler { await task.value } onCancel: { task.cancel() }.get()
+        try await AuditRun(
+            storage: storage, policy: policy, isDryRun: dryRun, sparesMemory: sparesMemory, progress: progress
+        ).result(in: audits)
     }
 
     /// A page of a format's entries as audits see them, in an order of their own that stays the same.
@@ -54,24 +41,16 @@ extension ValueCache {
     public func entries(
         of format: FormatName = .original, after key: CacheKey? = nil, limit: Int = 1000
     ) async throws(CacheError) -> [AuditEntry] {
-        let area = try area(format)
-        reportMemoryHits()
+        let area = try storage.area(format)
+        storage.reportMemoryHits()
         await area.pendingWrites.waitUntilIdle()
-        return try await page(of: area, after: key, limit: limit)
-    }
-
-    func page(
-        of area: FormatArea<Value>, after key: CacheKey?, limit: Int
-    ) async throws(CacheError) -> [AuditEntry] {
-        try await area.disk.entries(after: key, limit: limit).map { info in
-            AuditEntry(info, format: area.format.name, isInMemory: area.memory.contains(area.slot(info.key)))
-        }
+        return try await storage.page(of: area, after: key, limit: limit)
     }
 }
 
 /// One audit on its way through a cache.
 struct AuditRun<Value: CacheableValue>: Sendable {
-    let cache: ValueCache<Value>
+    let storage: EntryStorage<Value>
     let policy: AuditPolicy
     let isDryRun: Bool
     let sparesMemory: Bool
@@ -83,21 +62,38 @@ struct AuditRun<Value: CacheableValue>: Sendable {
         let area: FormatArea<Value>
     }
 
-    /// Runs the audit.
-    func result() async -> Result<AuditReport, CacheError> {
-        do throws(CacheError) {
-            return .success(try await run())
-        } catch {
-            return .failure(error)
+    /// Entries are listed so many at a time; between pages others get their turn.
+    private static var pageSize: Int { 500 }
+
+    /// Runs the audit after those that wait in a queue.
+    func result(in queue: WorkQueue) async throws(CacheError) -> AuditReport {
+        // A task made here would run a page before it learns that nobody wants it.
+        if Task.isCancelled { throw Self.cancelled(after: nil) }
+        let task = Task(priority: .utility) { () -> Result<AuditReport, CacheError> in
+            do {
+                return try await queue.run {
+                    do throws(CacheError) {
+                        return .success(try await run())
+                    } catch {
+                        return .failure(error)
+                    }
+                }
+            } catch {
+                // Only an audit that has not begun ends here.
+                return .failure(Self.cancelled(after: nil))
+            }
         }
+        return try await withTaskCancellationHandler { await task.value } onCancel: { task.cancel() }.get()
     }
 
     /// Returns the error of a cancelled audit, with the last examined key or an empty one.
-    static func cancelled(after key: CacheKey?) -> CacheError { .cancelled(key: key ?? CacheKey(parts: [String]())) }
+    private static func cancelled(after key: CacheKey?) -> CacheError {
+        .cancelled(key: key ?? CacheKey(parts: [String]()))
+    }
 
     private func run() async throws(CacheError) -> AuditReport {
-        cache.reportMemoryHits()
-        let areas = cache.formats.all
+        storage.reportMemoryHits()
+        let areas = storage.formats.all
         var total = 0
         for area in areas {
             await area.pendingWrites.waitUntilIdle()
@@ -106,7 +102,7 @@ struct AuditRun<Value: CacheableValue>: Sendable {
         var report = AuditReport()
         report.total = total
         var candidates: [Candidate] = []
-        let started = cache.configuration.clock.now
+        let started = storage.configuration.clock.now
         for area in areas {
             try await examine(area, started: started, report: &report, candidates: &candidates)
         }
@@ -123,11 +119,11 @@ struct AuditRun<Value: CacheableValue>: Sendable {
         var last: CacheKey?
         while true {
             if Task.isCancelled { throw Self.cancelled(after: last) }
-            let page = try await cache.page(of: area, after: last, limit: ValueCache<Value>.auditPage)
+            let page = try await storage.page(of: area, after: last, limit: Self.pageSize)
             guard let end = page.last?.key else { return }
             last = end
             // Policies are anyone's code and may block.
-            let verdicts = await cache.configuration.executor.run { [policy] in
+            let verdicts = await storage.configuration.executor.run { [policy] in
                 page.map { policy.removes($0, moment) }
             }
             var removals: [AuditEntry] = []
@@ -161,7 +157,7 @@ struct AuditRun<Value: CacheableValue>: Sendable {
         } else {
             // Void as soon as anyone stores or removes the entry.
             let slot = area.slot(entry.key)
-            let ticket = cache.register.begin(slot)
+            let ticket = storage.register.begin(slot)
             guard let info = try? await area.disk.info(forKey: entry.key) else { return }
             guard info.created == entry.created, !(sparesMemory && area.memory.contains(slot)) else {
                 return keep(entry, &report)
@@ -188,8 +184,8 @@ struct AuditRun<Value: CacheableValue>: Sendable {
 
     /// Files beside the layouts of this and other releases: nothing that this cache has made.
     private func foreignFiles() async -> [String] {
-        let (directory, removes) = (cache.directory, !isDryRun)
-        return await cache.configuration.executor.run {
+        let (directory, removes) = (storage.directory, !isDryRun)
+        return await storage.configuration.executor.run {
             var found = Self.foreignFiles(in: directory)
             // Each format had a directory once.
             for name in (try? Directory.names(in: directory)) ?? [] where !DiskLayout.isLayout(name) {

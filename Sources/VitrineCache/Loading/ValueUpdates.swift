@@ -51,30 +51,26 @@ package struct ValueUpdates<Value: CacheableValue>: AsyncSequence, Sendable {
 
     /// Returns the first value and whether it is the only one.
     private func first() async throws(CacheError) -> (Value, isFinal: Bool) {
-        let area = try cache.area(format)
+        let loader = cache.loader
+        let area = try cache.storage.area(format)
         if let value = cache.memoryValue(area, key, levels: levels) { return (value, !revalidatesFresh) }
-        let priority = PrioritySource(priority)
-        let levels = levels.intersection(cache.configuration.levels).intersection(source.levels)
-        let ticket = cache.register.begin(area.slot(key))
-        if let value = try await cache.stored(key, in: area, levels: levels, ticket: ticket, priority: priority) {
-            return (value, !revalidatesFresh)
-        }
-        if let value = await cache.staleValue(key, in: area, levels) { return (value, false) }
-        if area !== cache.original,
-            let value = await cache.staleDerivation(key, in: area, levels: levels, priority: priority)
-        {
-            return (value, false)
-        }
-        return (try await cache.load(key, in: area, source, levels: levels, following: priority).value, true)
+        let wanted = lookup(in: area)
+        if let value = try await loader.storedValue(of: wanted) { return (value, !revalidatesFresh) }
+        if let value = await loader.staleValue(of: wanted) { return (value, false) }
+        if area !== cache.original, let value = await loader.staleDerivation(of: wanted) { return (value, false) }
+        return (try await loader.loadValue(of: wanted, from: source).value, true)
     }
 
     /// Returns the value of the source; nil if it is unchanged.
     private func second() async throws(CacheError) -> Value? {
-        let area = try cache.area(format)
-        let levels = levels.intersection(cache.configuration.levels).intersection(source.levels)
-        let loaded = try await cache.reload(
-            key, in: area, source: source, levels: levels, reason: .background, priority: PrioritySource(priority))
+        let area = try cache.storage.area(format)
+        let loaded = try await cache.loader.reloadValue(of: lookup(in: area), from: source, reason: .background)
         return loaded.origin == .source ? loaded.value : nil
+    }
+
+    private func lookup(in area: FormatArea<Value>) -> Lookup<Value> {
+        let levels = levels.intersection(cache.configuration.levels).intersection(source.levels)
+        return Lookup(key: key, area: area, levels: levels, priority: PrioritySource(priority))
     }
 }
 
@@ -103,18 +99,5 @@ extension ValueCache {
         ValueUpdates(
             cache: self, key: fetcher.key, format: format, source: AnySource(fetcher), levels: levels,
             priority: priority, revalidatesFresh: revalidatesFresh)
-    }
-
-    /// A format's value made from an original whose time has passed. It is not stored.
-    fileprivate func staleDerivation(
-        _ key: CacheKey, in area: FormatArea<Value>, levels: CacheLevels, priority: PrioritySource
-    ) async -> Value? {
-        guard levels.contains(.readDisk), let entry = try? await readBytes(key, in: original, includingExpired: true)
-        else { return nil }
-        let result = SourceResult<Value>(
-            value: nil, bytes: entry.bytes, timeToLive: .zero, validator: entry.validator, tags: entry.tags,
-            levels: .none, storesOriginal: false, origin: .stale(refreshing: false),
-            ticket: register.begin(original.slot(key)))
-        return try? await make(key, in: area, from: result, priority)
     }
 }

@@ -1,6 +1,40 @@
 import Synchronization
 import VitrineCore
 
+/// A wanted value, as the steps of its load share it.
+struct Lookup<Value: CacheableValue>: Sendable {
+    let key: CacheKey
+    let area: FormatArea<Value>
+    /// The levels to read and write.
+    private(set) var levels: CacheLevels
+    /// The priority of the callers, which can change during the load.
+    private(set) var priority: PrioritySource
+
+    init(key: CacheKey, area: FormatArea<Value>, levels: CacheLevels, priority: PrioritySource) {
+        self.key = key
+        self.area = area
+        self.levels = levels
+        self.priority = priority
+    }
+
+    /// Where the entry is in memory.
+    var slot: MemoryKey { area.slot(key) }
+
+    /// Returns the lookup within levels.
+    func limited(to levels: CacheLevels) -> Lookup {
+        var limited = self
+        limited.levels.formIntersection(levels)
+        return limited
+    }
+
+    /// Returns the lookup with the priority of a shared step.
+    func following(_ priority: PrioritySource) -> Lookup {
+        var following = self
+        following.priority = priority
+        return following
+    }
+}
+
 /// The result of a source for a key, shared by all formats that wait for it.
 final class SourceResult<Value: CacheableValue>: Sendable {
     /// Where the original comes from.
@@ -13,35 +47,35 @@ final class SourceResult<Value: CacheableValue>: Sendable {
         case stale(refreshing: Bool)
     }
 
+    /// The terms on which the original, and all values that are made from it, may be kept.
+    struct Properties: Sendable {
+        /// How long the original is fresh, if the source said so.
+        let timeToLive: Duration?
+        let validator: [UInt8]
+        /// The tags of the original and of the values that are made from it.
+        let tags: EntryTags
+        /// Where the source lets it be kept.
+        let levels: CacheLevels
+        /// Whether the original may be stored for another format's sake.
+        let storesOriginal: Bool
+    }
+
     /// The original's bytes as they came, if they did.
     let bytes: [UInt8]?
-    /// When the original stops being fresh, since 1970, if the source said so.
-    let timeToLive: Duration?
-    let validator: [UInt8]
-    /// The tags of the original and of the values that are made from it.
-    let tags: EntryTags
-    /// Where the source lets it be kept.
-    let levels: CacheLevels
-    /// Whether the original may be stored for another format's sake.
-    let storesOriginal: Bool
+    let properties: Properties
     let origin: Origin
     /// The right to store the original.
     let ticket: InvalidationRegister.Ticket
     private let decoded: Locked<Value?>
-    /// Held by who decodes.
+    /// Held during the decoding, so that it happens once.
     private let decoding = Locked(())
     private let isClaimed = Atomic<Bool>(false)
 
     init(
-        value: Value?, bytes: [UInt8]?, timeToLive: Duration?, validator: [UInt8], tags: EntryTags,
-        levels: CacheLevels, storesOriginal: Bool, origin: Origin, ticket: InvalidationRegister.Ticket
+        value: Value?, bytes: [UInt8]?, properties: Properties, origin: Origin, ticket: InvalidationRegister.Ticket
     ) {
         self.bytes = bytes
-        self.timeToLive = timeToLive
-        self.validator = validator
-        self.tags = tags
-        self.levels = levels
-        self.storesOriginal = storesOriginal
+        self.properties = properties
         self.origin = origin
         self.ticket = ticket
         decoded = Locked(value)
@@ -111,23 +145,20 @@ struct FlightKey: Hashable, Sendable {
     /// The bounds of the source; empty for lookups.
     let bounds: String
 
+    /// The identity of a load that begins now.
+    init(
+        _ slot: MemoryKey, levels: CacheLevels, isRefresh: Bool, bounds: String, in register: InvalidationRegister
+    ) {
+        self.slot = slot
+        self.levels = levels
+        epoch = register.epoch(of: slot)
+        self.isRefresh = isRefresh
+        self.bounds = bounds
+    }
+
     /// Returns whether both are the same but for the bounds.
     func isSame(as other: FlightKey) -> Bool {
         slot == other.slot && levels == other.levels && epoch == other.epoch && isRefresh == other.isRefresh
-    }
-}
-
-extension ValueCache {
-    /// Those who ask for an entry now.
-    func flightKey(
-        _ slot: MemoryKey, _ levels: CacheLevels, isRefresh: Bool = false, bounds: String = ""
-    ) -> FlightKey {
-        FlightKey(slot: slot, levels: levels, epoch: register.epoch(of: slot), isRefresh: isRefresh, bounds: bounds)
-    }
-
-    /// The identity of a shared fetch.
-    func sourceFlightKey(_ key: CacheKey, isRefresh: Bool = false, bounds: String = "") -> FlightKey {
-        flightKey(original.slot(key), .all, isRefresh: isRefresh, bounds: bounds)
     }
 }
 
@@ -137,7 +168,7 @@ enum LoadReason: Sendable {
     case missing
     /// The stored value is to be replaced.
     case refresh
-    /// The same, after the stored value was given.
+    /// The stored value was returned, and is to be replaced.
     case background
 
     var isRefresh: Bool { self != .missing }
