@@ -41,14 +41,14 @@ struct DatabaseRecovery {
             SELECT e.key,e.size,e.created,e.expires,e.validator,e.sum,e.hits,b.data,e.body,e.format,e.tags,\(blocks)
             FROM entry e LEFT JOIN body b ON b.id=e.body WHERE e.id=?
             """)
-        if let names = try? database.prepare("SELECT name FROM account WHERE id<>\(DiskWriter.totalID)") {
+        if let names = try? database.prepare("SELECT name FROM account WHERE id<>\(DiskConnection.totalID)") {
             while (try? names.step()) == true {
                 let format = DiskFormat(names.text(at: 0), capacity: .unlimited, timeToLive: nil)
                 formats[format.id] = format
             }
         }
         for format in registered { formats[format.id] = format }
-        guard let pending = try? database.prepare(DiskWriter.pendingPurgesSQL) else { return }
+        guard let pending = try? database.prepare(TagPurges.pendingPurgesSQL) else { return }
         while (try? pending.step()) == true {
             pendingPurges[UInt64(bitPattern: pending.integer(at: 0))] = pending.integer(at: 1)
         }
@@ -67,8 +67,8 @@ struct DatabaseRecovery {
             // What cannot be read is what was damaged.
             guard let (step, put, hits, isFile) = try? read(id) else { continue }
             let format = step.key.format
-            let charge = DiskWriter.charge(bytes: step.bytes.count, key: step.key.key, put)
-            guard charge <= limits.total - to.totals.bytes, let account = try? to.account(format.id),
+            let charge = EntryTable.charge(bytes: step.bytes.count, key: step.key.key, put)
+            guard charge <= limits.total - to.accounts.totals.bytes, let account = try? to.accounts.account(format.id),
                 charge <= format.limit.load(ordering: .relaxed) - account.bytes
             else { continue }
             // A failing write leaves the new generation as it is: a cache may lose entries.
@@ -97,7 +97,7 @@ struct DatabaseRecovery {
         let entry = EntryKey(CacheKey(identity: String(decoding: identity, as: UTF8.self)), format), key = entry.key
         guard entry.id == id, Array(key.identity.utf8) == identity else { return nil }
         let isFile = select.integer(at: 8) == 0
-        let size = DiskWriter.clamped(select.integer(at: 1))
+        let size = AccountBook.clamped(select.integer(at: 1))
         let encoded = select.bytes(at: 10)
         let tags = encoded.withUnsafeBytes { EntryTags(encoded: $0, generation: from.purgeOrigin.generation) }
         // Removed already, as far as readers are concerned.
@@ -134,7 +134,7 @@ struct DatabaseRecovery {
 
     private func keep(_ step: DiskWriter.Step, put: Put, hits: Int64, isFile: Bool) throws {
         if isFile {
-            let id = step.key.id, target = to.bodyPath(id)
+            let id = step.key.id, target = to.files.bodyPath(id)
             try Directory.create(FilePath.parent(of: target))
             guard rename(from.bodyPath(id), target) == 0 else {
                 throw FileError(operation: "rename", path: target, code: errno)

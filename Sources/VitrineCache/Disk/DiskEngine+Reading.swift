@@ -390,11 +390,11 @@ extension DiskEngine {
         let found = try reader.read(key)
         generation.giveBack(reader)
         if case .row(let row) = found, row.isSuccessor {
-            BodyFile.promoteSuccessor(of: writer.bodyPath(key.id))
+            BodyFile.promoteSuccessor(of: writer.files.bodyPath(key.id))
         }
         guard case .damaged = found else { return }
-        guard let stored = try writer.find(key.id) else { return }
-        try writer.delete(stored)
+        guard let stored = try writer.entries.find(key.id) else { return }
+        try writer.entries.delete(stored)
         key.format.counters.add { $0.damaged += 1 }
         log.error("disk cache removed a damaged entry", metadata: ["key": "\(key.key)"])
     }

@@ -111,14 +111,12 @@ extension DiskEngine {
     /// Adds the counters of a writer and publishes the sizes.
     func finish(_ writer: DiskWriter) {
         var refusals = 0
-        for (id, tally) in writer.tallies {
-            refusals += tally.refusals
-            (registered(id)?.counters ?? counters).add { $0.add(tally) }
+        for (id, statistics) in writer.entries.takeStatistics() {
+            refusals += statistics.refusals
+            (registered(id)?.counters ?? counters).add { $0.add(statistics) }
         }
-        writer.tallies = [:]
-        for (id, bytes) in writer.sizes { registered(id)?.sizes.send(bytes) }
-        writer.sizes = [:]
-        sizes.send(writer.totals.bytes)
+        for (id, bytes) in writer.accounts.takeSizes() { registered(id)?.sizes.send(bytes) }
+        sizes.send(writer.accounts.totals.bytes)
         if refusals > 0 {
             log.notice("disk cache refused entries larger than its capacity", metadata: ["count": "\(refusals)"])
         }
@@ -150,7 +148,8 @@ extension DiskEngine {
         log.warning("the disk is full: disk cache evicts a tenth of its entries")
         writer.checkpoint()
         do {
-            try writer.shrink(to: Limits(total: writer.totals.bytes - writer.totals.bytes / 10), now: now)
+            try writer.shrink(
+                to: Limits(total: writer.accounts.totals.bytes - writer.accounts.totals.bytes / 10), now: now)
             writer.checkpoint()
         } catch {
             throw Self.error(error, path: layout.root)
@@ -240,7 +239,7 @@ extension DiskEngine {
     private func removeSome(of format: DiskFormat, after id: Int64) throws(CacheError) -> Int64? {
         var last: Int64?, isAlone = false
         try withWriterLocked { writer in
-            isAlone = try writer.isAlone(format.id)
+            isAlone = try writer.accounts.isAlone(format.id)
             if !isAlone { last = try writer.removeSome(of: format.id, after: id) }
         }
         guard isAlone else { return last }
@@ -261,7 +260,7 @@ extension DiskEngine {
             // In parts, so that the turns of other processes come. The first one makes all of the entries unreadable.
             while !isDone {
                 if !isFirst { engine.tendLog() }
-                var purged = DiskWriter.Purged()
+                var purged = TagPurges.Progress()
                 try engine.withWriter { purged = try $0.purge(isFirst ? tag : nil) }
                 count += purged.count
                 isDone = purged.isDone
@@ -275,7 +274,7 @@ extension DiskEngine {
     private func tendLog() {
         _ = try? withProcessLock { () throws(CacheError) in
             guard let writer = state.withLock({ $0.writer }), isInPlace else { return }
-            writer.note(capacity: totalLimit)
+            writer.noteBatch(capacity: totalLimit)
         }
     }
 

@@ -87,7 +87,7 @@ final class DiskReader: @unchecked Sendable {
                 database: database, select: try database.prepare("SELECT \(columns) FROM entry e WHERE e.id=?"),
                 body: try database.prepare("SELECT data FROM body WHERE id=?"), hasBlocks: hasBlocks)
             guard !waits else { return }
-            for sql in [DiskWriter.pendingPurgesSQL, DiskWriter.lastPurgeSQL, Self.infoSQL] {
+            for sql in [TagPurges.pendingPurgesSQL, TagPurges.lastPurgeSQL, Self.infoSQL] {
                 _ = try database.cachedStatement(sql)
             }
         } catch {
@@ -104,7 +104,7 @@ final class DiskReader: @unchecked Sendable {
 
     /// Whether rows name blocks: not in a database that only the version before has written.
     static func hasBlocks(_ database: Database) throws(DatabaseError) -> Bool {
-        try database.integer("PRAGMA user_version") ?? 0 >= DiskWriter.schemaVersion
+        try database.integer("PRAGMA user_version") ?? 0 >= DiskConnection.blockSchemaVersion
     }
 
     // MARK: With bodies
@@ -223,7 +223,7 @@ final class DiskReader: @unchecked Sendable {
     private func isPending(_ row: Row) throws(DatabaseError) -> Bool {
         guard !row.tags.isEmpty, let database = core?.database else { return false }
         let began = row.tags.sequence(in: origin.generation)
-        let select = try database.cachedStatement(DiskWriter.pendingPurgesSQL)
+        let select = try database.cachedStatement(TagPurges.pendingPurgesSQL)
         defer { select.reset() }
         while try select.step() {
             let tag = UInt64(bitPattern: select.integer(at: 0))
@@ -235,7 +235,7 @@ final class DiskReader: @unchecked Sendable {
     /// The last purge.
     func lastPurge() throws(DatabaseError) -> PurgeMark? {
         guard let database = core?.database else { return nil }
-        let select = try database.cachedStatement(DiskWriter.lastPurgeSQL)
+        let select = try database.cachedStatement(TagPurges.lastPurgeSQL)
         defer { select.reset() }
         let sequence = try select.step() ? select.integer(at: 0) : 0
         return PurgeMark(generation: origin.generation, sequence: sequence)
@@ -244,7 +244,7 @@ final class DiskReader: @unchecked Sendable {
     /// Whether one of the tags was purged since the work on an entry began.
     func isPurged(_ tags: EntryTags) throws(DatabaseError) -> Bool {
         guard let database = core?.database else { return false }
-        return try DiskWriter.isPurged(tags, origin: origin, database: database)
+        return try TagPurges.isPurged(tags, origin: origin, database: database)
     }
 
     // MARK: Without bodies
@@ -297,7 +297,7 @@ final class DiskReader: @unchecked Sendable {
     func totals(of format: Int64?) throws(DatabaseError) -> (bytes: Int, count: Int) {
         guard let database = core?.database else { return (0, 0) }
         let select = try database.prepare("SELECT bytes,count FROM account WHERE id=?")
-        select.bind(format ?? DiskWriter.totalID, at: 1)
+        select.bind(format ?? DiskConnection.totalID, at: 1)
         guard try select.step() else { return (0, 0) }
         return (Int(select.integer(at: 0)), Int(select.integer(at: 1)))
     }
@@ -306,7 +306,7 @@ final class DiskReader: @unchecked Sendable {
     func formats() throws(DatabaseError) -> [(name: String, bytes: Int, count: Int)] {
         guard let database = core?.database else { return [] }
         let select = try database.prepare("SELECT name,bytes,count FROM account WHERE id<>? AND count>0")
-        select.bind(DiskWriter.totalID, at: 1)
+        select.bind(DiskConnection.totalID, at: 1)
         var formats: [(name: String, bytes: Int, count: Int)] = []
         while try select.step() {
             formats.append((select.text(at: 0), Int(select.integer(at: 1)), Int(select.integer(at: 2))))

@@ -260,7 +260,8 @@ struct CacheFormatsOnDiskTests {
                 try await fill(cache, name, 0..<20)
             }
             // A schema that misses a table is a damaged one.
-            try Database(path: fixture.directory.file("test/v3/current/cache.sqlite")).execute("DROP TABLE litter")
+            try Database(path: fixture.directory.file("test/v3/current/cache.sqlite")).execute(
+                "DROP TABLE orphan_candidate")
         }
         let cache = fixture.another()
         cache.register(CacheFormat("a"))

@@ -247,7 +247,7 @@ struct DiskCacheTagTests {
             #expect(try (0..<20).allSatisfy { try cache.bytes(forKey: CacheKey("k\($0)")) == nil })
             #expect(try (0..<20).allSatisfy { try !cache.contains(CacheKey("k\($0)")) })
             #expect(try cache.entries().count == 20)
-            if isDamaged { try Database(path: fixture.database).execute("DROP TABLE litter") }
+            if isDamaged { try Database(path: fixture.database).execute("DROP TABLE orphan_candidate") }
         }
         let cache = fixture.cache().blocking
         // A write from after the purge: of this process, which has seen it.
@@ -269,7 +269,7 @@ struct DiskCacheTagTests {
                 try cache.set([1], forKey: CacheKey("k\(number)"), tags: ["t", number < 5 ? "few" : "many"])
             }
             try cache.flush()
-            try Database(path: fixture.database).execute("DROP TABLE litter")
+            try Database(path: fixture.database).execute("DROP TABLE orphan_candidate")
         }
         let cache = fixture.cache()
         #expect(try cache.blocking.removeAll(tag: "few") == 5)

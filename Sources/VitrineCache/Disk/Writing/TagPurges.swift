@@ -1,7 +1,7 @@
 import VitrineCore
 import VitrineDatabase
 
-/// Removal by tag.
+/// The removal of entries by tag.
 ///
 /// The table `tag` leads from tags to entries. A purge is a row of `purge` with the next number. It concerns the
 /// entries that have the tag and that were begun before, which the number in their `tags` tells. Writes that were begun
@@ -10,9 +10,9 @@ import VitrineDatabase
 /// The transaction that records a purge also removes its entries, up to a limit, as each changes several pages. If
 /// there are more, the purge is pending: readers pass over its entries, and the next transactions of any process remove
 /// them. So a purge takes effect as a whole and the log stays short.
-extension DiskWriter {
+final class TagPurges {
     /// The result of one transaction of a purge.
-    struct Purged {
+    struct Progress {
         var count = 0
         /// Whether no purge is pending now.
         var isDone = true
@@ -23,37 +23,35 @@ extension DiskWriter {
     /// The number of recorded purges. When there are more, the older half is forgotten; the row of the tag 0 has the
     /// number of the last of these.
     static let purgeRecordLimit = 4096
-
     static let lastPurgeSQL = "SELECT max(sequence) FROM purge"
     static let pendingPurgesSQL = "SELECT tag,sequence FROM purge WHERE pending=1 ORDER BY tag"
 
-    /// Records the purge of a tag, or continues pending purges, in one transaction.
-    ///
-    /// - Parameter tag: nil to continue.
-    func purge(_ tag: UInt64?) throws -> Purged {
-        tallies = [:]
-        var purged = Purged()
-        try transaction {
-            if let tag { try record(tag) }
-            purged = try removePurged()
-        }
-        return purged
+    private let connection: DiskConnection
+    private let entries: EntryTable
+    private let origin: PurgeOrigin
+
+    init(_ connection: DiskConnection, entries: EntryTable, origin: PurgeOrigin) {
+        self.connection = connection
+        self.entries = entries
+        self.origin = origin
     }
 
-    private func record(_ tag: UInt64) throws(DatabaseError) {
-        let database = try statements().database
+    /// Records the purge of a tag in the transaction.
+    func recordPurge(of tag: UInt64) throws(DatabaseError) {
+        let database = try connection.statements().database
         let next = try (database.integer(Self.lastPurgeSQL) ?? 0) + 1
-        try store(tag, next, pending: 1)
+        try storeRow(tag, sequence: next, pending: 1)
         guard try database.integer("SELECT count(*) FROM purge") ?? 0 > Self.purgeRecordLimit else { return }
         let floor = next - Int64(Self.purgeRecordLimit / 2)
         let forget = try database.cachedStatement("DELETE FROM purge WHERE sequence<=? AND pending=0")
         forget.bind(floor, at: 1)
         try forget.run()
-        try store(0, floor, pending: 0)
+        try storeRow(0, sequence: floor, pending: 0)
     }
 
-    private func store(_ tag: UInt64, _ sequence: Int64, pending: Int) throws(DatabaseError) {
-        let store = try statements().database.cachedStatement("INSERT OR REPLACE INTO purge VALUES(?1,?2,?3)")
+    private func storeRow(_ tag: UInt64, sequence: Int64, pending: Int) throws(DatabaseError) {
+        let database = try connection.statements().database
+        let store = try database.cachedStatement("INSERT OR REPLACE INTO purge VALUES(?1,?2,?3)")
         store.bind(Int64(bitPattern: tag), at: 1)
         store.bind(sequence, at: 2)
         store.bind(pending, at: 3)
@@ -61,14 +59,14 @@ extension DiskWriter {
     }
 
     /// Removes entries of pending purges in the transaction, up to the limit.
-    func removePurged() throws(DatabaseError) -> Purged {
-        let database = try statements().database
+    func removePurgedEntries() throws(DatabaseError) -> Progress {
+        let database = try connection.statements().database
         let pending = try database.cachedStatement(Self.pendingPurgesSQL + " LIMIT 1")
-        var purged = Purged()
+        var purged = Progress()
         while try pending.step() {
             let (tag, sequence) = (UInt64(bitPattern: pending.integer(at: 0)), pending.integer(at: 1))
             pending.reset()
-            guard try removeEntries(of: tag, before: sequence, &purged.count) else {
+            guard try removeEntries(withTag: tag, before: sequence, count: &purged.count) else {
                 purged.isDone = false
                 return purged
             }
@@ -81,22 +79,22 @@ extension DiskWriter {
 
     /// - Returns: Whether all are removed. Otherwise the limit is reached.
     private func removeEntries(
-        of tag: UInt64, before sequence: Int64, _ count: inout Int
+        withTag tag: UInt64, before sequence: Int64, count: inout Int
     ) throws(DatabaseError) -> Bool {
         var after = Int64.min
         while true {
-            let page = try entries(of: tag, after: after)
+            let page = try taggedEntries(tag, after: after)
             for id in page {
                 guard count < Self.purgeLimit else { return false }
-                let stored = try find(id)
+                let stored = try entries.find(id)
                 if let stored, stored.tags.hashes.contains(tag) {
                     // A newer entry stays.
-                    guard stored.tags.sequence(in: purgeOrigin.generation) < sequence else { continue }
-                    try delete(stored)
+                    guard stored.tags.sequence(in: origin.generation) < sequence else { continue }
+                    try entries.delete(stored)
                     count += 1
                 } else {
                     // A damaged row: its entry is gone or another.
-                    try deleteTag(tag, of: id)
+                    try entries.deleteTag(tag, of: id)
                 }
             }
             guard let last = page.last else { return true }
@@ -104,8 +102,8 @@ extension DiskWriter {
         }
     }
 
-    private func entries(of tag: UInt64, after id: Int64) throws(DatabaseError) -> [Int64] {
-        let tagged = try statements().tagged
+    private func taggedEntries(_ tag: UInt64, after id: Int64) throws(DatabaseError) -> [Int64] {
+        let tagged = try connection.statements().tagged
         tagged.bind(Int64(bitPattern: tag), at: 1)
         tagged.bind(id, at: 2)
         tagged.bind(500, at: 3)
@@ -117,7 +115,7 @@ extension DiskWriter {
     /// Whether one of the tags of an entry was purged after the work on it began.
     func isPurged(_ tags: EntryTags) throws(DatabaseError) -> Bool {
         guard !tags.isEmpty else { return false }
-        return try Self.isPurged(tags, origin: purgeOrigin, database: try statements().database)
+        return try Self.isPurged(tags, origin: origin, database: try connection.statements().database)
     }
 
     /// The same in any connection. Everything of an earlier generation was removed, so that work which began in one,
@@ -135,22 +133,6 @@ extension DiskWriter {
             if try select.step(), select.integer(at: 0) == 1 { return true }
         }
         return false
-    }
-
-    // MARK: The table of tags
-
-    func addTag(_ tag: UInt64, of entry: Int64) throws(DatabaseError) {
-        let add = try statements().addTag
-        add.bind(Int64(bitPattern: tag), at: 1)
-        add.bind(entry, at: 2)
-        try add.run()
-    }
-
-    func deleteTag(_ tag: UInt64, of entry: Int64) throws(DatabaseError) {
-        let delete = try statements().deleteTag
-        delete.bind(Int64(bitPattern: tag), at: 1)
-        delete.bind(entry, at: 2)
-        try delete.run()
     }
 }
 
