@@ -73,6 +73,7 @@ let package = Package(
         .library(name: "VitrineModels", targets: ["VitrineModels"]),
         .library(name: "VitrineViews", targets: ["VitrineViews"]),
         .library(name: "VitrineWebPages", targets: ["VitrineWebPages"]),
+        .library(name: "VitrineCompatibility", targets: ["VitrineCompatibility"]),
         .library(name: "VitrineModelsEncryption", targets: ["VitrineModelsEncryption"]),
         .executable(name: "vitrine", targets: ["VitrineCommand"]),
         .executable(name: "vitrine-agent", targets: ["VitrineAgent"]),
@@ -176,6 +177,11 @@ let package = Package(
             swiftSettings: fast),
         .target(
             name: "VitrineViews",
+            dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrinePipeline"],
+            swiftSettings: swift),
+        // Loads in the shapes of other libraries, for programs that are migrated. Nothing else depends on it.
+        .target(
+            name: "VitrineCompatibility",
             dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrinePipeline"],
             swiftSettings: swift),
         // A module of its own, and empty without the trait, so that no other client builds swift-crypto.
@@ -362,6 +368,9 @@ let package = Package(
             name: "VitrineTests", dependencies: ["Vitrine", "TestSupport"], resources: [.copy("Fixtures")],
             swiftSettings: tests),
         .testTarget(name: "VitrineViewsTests", dependencies: ["VitrineViews", "TestSupport"], swiftSettings: tests),
+        .testTarget(
+            name: "VitrineCompatibilityTests",
+            dependencies: ["VitrineCompatibility", "Vitrine", "TestSupport"], swiftSettings: tests),
         .target(
             name: "ModelsSamples", dependencies: ["VitrineModels"], path: "Tests/ModelsSamples", swiftSettings: swift),
         .testTarget(

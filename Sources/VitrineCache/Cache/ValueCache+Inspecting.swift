@@ -26,6 +26,13 @@ extension ValueCache {
         return await storage.isOnDisk(key, in: area) ? .disk : .source
     }
 
+    /// Returns whether there is a value on disk, for a thread that may block.
+    package func isOnDiskBlocking(_ key: CacheKey) -> Bool {
+        if original.excludes(key) { return false }
+        original.pendingWrites.waitUntilIdleBlocking()
+        return (try? original.disk.blocking.contains(key)) ?? false
+    }
+
     /// Returns the properties of an entry on disk, expired or not; nil if there is none.
     package func info(
         forKey key: CacheKey, format: FormatName = .original

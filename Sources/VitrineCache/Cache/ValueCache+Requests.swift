@@ -18,11 +18,9 @@ extension ValueCache {
         forKey key: CacheKey, format: FormatName = .original, depth: CacheLevel = .disk, levels: CacheLevels = .all,
         priority: RequestPriority = .normal
     ) async throws(CacheError) -> Value? {
-        let area = try storage.area(format)
-        if let value = memoryValue(area, key, levels: levels) { return value }
+        if let value = try valueInMemory(forKey: key, format: format, levels: levels) { return value }
         guard depth > .memory else { return nil }
-        return try await loader.valueOnDisk(
-            of: Lookup(key: key, area: area, levels: levels, priority: PrioritySource(priority)))
+        return try await valueOnDisk(forKey: key, format: format, levels: levels, following: PrioritySource(priority))
     }
 
     /// Returns the value of a key from memory or disk. If neither level has it, `load` makes the original value, which
@@ -70,11 +68,9 @@ extension ValueCache {
         from fetcher: some Fetcher<Value>, format: FormatName = .original, levels: CacheLevels = .all,
         priority: RequestPriority = .normal
     ) async throws(CacheError) -> Value {
-        let area = try storage.area(format)
-        let key = fetcher.key
-        if let value = memoryValue(area, key, levels: levels) { return value }
-        let lookup = Lookup(key: key, area: area, levels: levels, priority: PrioritySource(priority))
-        return try await loader.loadValue(of: lookup, from: AnySource(fetcher)).value
+        if let value = try valueInMemory(forKey: fetcher.key, format: format, levels: levels) { return value }
+        return try await loadedValue(
+            from: fetcher, format: format, levels: levels, following: PrioritySource(priority))
     }
 
     /// Returns the value of a file. The key is the path. See ``FileFetcher``.
@@ -83,6 +79,40 @@ extension ValueCache {
         priority: RequestPriority = .normal
     ) async throws(CacheError) -> Value {
         try await value(from: FileFetcher(path: path), format: format, levels: levels, priority: priority)
+    }
+
+    // MARK: Steps of a request
+
+    /// Returns the value in memory, as a request with these levels finds it.
+    package func valueInMemory(
+        forKey key: CacheKey, format: FormatName, levels: CacheLevels
+    ) throws(CacheError) -> Value? {
+        memoryValue(try storage.area(format), key, levels: levels)
+    }
+
+    /// Returns the value on disk, for a request that has looked in memory. The priority may change meanwhile.
+    package func valueOnDisk(
+        forKey key: CacheKey, format: FormatName, levels: CacheLevels, following priority: PrioritySource
+    ) async throws(CacheError) -> Value? {
+        try await loader.valueOnDisk(
+            of: Lookup(key: key, area: try storage.area(format), levels: levels, priority: priority))
+    }
+
+    /// Returns the stored value, or one derived from another stored format. Never asks a source.
+    package func storedValue(
+        forKey key: CacheKey, format: FormatName, following priority: PrioritySource
+    ) async throws(CacheError) -> Value? {
+        try await loader.storedValue(
+            of: Lookup(key: key, area: try storage.area(format), levels: configuration.levels, priority: priority))
+    }
+
+    /// Returns the value of a fetcher's key, for a request that has looked in memory. The priority may change
+    /// meanwhile.
+    package func loadedValue(
+        from fetcher: some Fetcher<Value>, format: FormatName, levels: CacheLevels, following priority: PrioritySource
+    ) async throws(CacheError) -> Value {
+        let lookup = Lookup(key: fetcher.key, area: try storage.area(format), levels: levels, priority: priority)
+        return try await loader.loadValue(of: lookup, from: AnySource(fetcher)).value
     }
 
     // MARK: Refreshing

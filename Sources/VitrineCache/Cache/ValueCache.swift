@@ -32,7 +32,6 @@ public import VitrineCore
 /// - ``refresh(from:format:priority:)``
 /// - ``updates(from:format:levels:priority:revalidatingFresh:)``
 /// - ``prefetch(from:format:to:priority:)``
-/// - ``fetch(forKey:format:depth:levels:priority:)``
 /// ### Limits
 /// - ``memoryCapacity``
 /// ### Changing

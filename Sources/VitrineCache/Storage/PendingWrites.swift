@@ -7,7 +7,7 @@ package final class PendingWrites: Sendable {
         /// With the disk's epoch: a write that was requested before everything was removed is dropped.
         var pending: [(operation: Operation, key: CacheKey, epoch: Int)] = []
         var isDraining = false
-        var waiters: [CheckedContinuation<Void, Never>] = []
+        var waiters: [Promise<Void>] = []
     }
 
     private let disk: DiskCache
@@ -69,14 +69,18 @@ package final class PendingWrites: Sendable {
     var isEmpty: Bool { state.withLock { !$0.isDraining } }
 
     /// Returns when no write waits here. Reads of the disk then see all earlier writes.
-    package func waitUntilIdle() async {
-        guard state.withLock({ $0.isDraining }) else { return }
-        await withCheckedContinuation { continuation in
-            let isEmpty = state.withLock { state in
-                if state.isDraining { state.waiters.append(continuation) }
-                return !state.isDraining
-            }
-            if isEmpty { continuation.resume() }
+    package func waitUntilIdle() async { await drained()?.value() }
+
+    /// Does the same for a thread that may block.
+    func waitUntilIdleBlocking() { drained()?.wait() }
+
+    /// Fulfilled when no write waits here; nil if none does.
+    private func drained() -> Promise<Void>? {
+        state.withLock { state in
+            guard state.isDraining else { return nil }
+            let drained = Promise<Void>()
+            state.waiters.append(drained)
+            return drained
         }
     }
 
@@ -93,13 +97,13 @@ package final class PendingWrites: Sendable {
     private func drain() {
         while true {
             let (next, waiters) = state.withLock {
-                state -> ((operation: Operation, key: CacheKey, epoch: Int)?, [CheckedContinuation<Void, Never>]) in
+                state -> ((operation: Operation, key: CacheKey, epoch: Int)?, [Promise<Void>]) in
                 guard state.pending.isEmpty else { return (state.pending.removeFirst(), []) }
                 state.isDraining = false
                 defer { state.waiters = [] }
                 return (nil, state.waiters)
             }
-            for waiter in waiters { waiter.resume() }
+            for waiter in waiters { waiter.fulfill(()) }
             guard let next else { return }
             disk.engine.enqueueBlocking(next.operation, forKey: disk.entryKey(next.key), since: next.epoch)
         }

@@ -105,19 +105,12 @@ extension ImagePipeline {
         return made
     }
 
-    /// Executes a task whose image is on disk, and starts other tasks. Blocks.
-    ///
-    /// - Returns: Whether it was executed.
-    @discardableResult
-    public func executeIfOnDisk(_ task: ImageTask) -> Bool {
-        let isOnDisk = waitFor { await self.contains(task.request, at: .disk) }
-        guard isOnDisk else {
-            start(task)
-            return false
-        }
-        // The task tells its closures what goes wrong.
-        _ = try? execute(task)
-        return true
+    /// The form of ``contains(_:at:)`` for the disk and for threads that may block.
+    package func isOnDisk(_ request: ImageRequest) -> Bool {
+        guard configuration.usesDiskCache, request.cacheLevels.contains(.readDisk),
+            let identity = try? request.source.identity()
+        else { return false }
+        return cache.isOnDiskBlocking(request.spec.key(for: identity))
     }
 
     private func waitFor<T: Sendable>(_ body: @escaping @Sendable () async -> T) -> T {

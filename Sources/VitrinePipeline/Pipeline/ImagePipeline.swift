@@ -40,7 +40,6 @@ public import VitrineImaging
 /// - ``clip(for:)``
 /// ### On the calling thread
 /// - ``execute(_:)``
-/// - ``executeIfOnDisk(_:)``
 /// ### Ahead of time
 /// - ``prefetch(_:)``
 /// ### Caches

@@ -21,12 +21,6 @@ struct SnippetTests {
         let start = try await cache.value(from: WeatherFetcher(city: "bremen"), format: "short")
         #expect(start == "Bre")
 
-        let fetch = cache.fetch(from: WeatherFetcher(city: "kiel"))
-            .onSuccess { print($0) }
-            .onFailure { print($0) }
-        fetch.priority = .high
-        #expect(try await fetch.value == "kiel: wind")
-
         let audit = try await cache.audit([.olderThan(.seconds(30 * 86_400)), .shrinking(to: .gigabytes(1))])
         #expect(audit.removed == 0)
 

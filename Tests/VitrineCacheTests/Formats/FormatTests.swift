@@ -71,6 +71,18 @@ struct FormatTests {
         #expect(runs.value == 1)
     }
 
+    @Test func unregisteredFormatFailsWithinTheCall() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache, told = Recorder<Int>()
+        cache.set("x", forKey: "lake", format: "unknown", on: .immediate) {
+            if case .failure(let error) = $0 { told.add(error.code) }
+        }
+        #expect(told.all == [-101])
+        #expect(await code { _ = try await cache.value(forKey: "lake", format: "unknown") } == -101)
+        #expect(await code { _ = try await cache.value(from: ValueFetcher(key: "lake") { "x" }, format: "unknown") } == -101)
+        #expect(await code { try await cache.set("x", forKey: "lake", format: "unknown") } == -101)
+    }
+
     @Test func formatsAreRegisteredAndFoundAtRunTime() async throws {
         let fixture = try CacheFixture<String>()
         let cache = fixture.cache

@@ -7,7 +7,7 @@ import VitrineNetwork
 
 /// The forms with URLs.
 struct CacheURLTests {
-    @Test func valuesHandlesAndPrefetchesTakeURLs() async throws {
+    @Test func valuesAndPrefetchesTakeURLs() async throws {
         let pages = Pages()
         for name in ["/a", "/b", "/c"] { pages[name] = .init(name, ["Cache-Control: max-age=60"]) }
         let server = try pages.serve()
@@ -15,11 +15,7 @@ struct CacheURLTests {
         let cache = fixture.cache, options = fixture.options
         cache.register(CacheFormat("loud") { $0.uppercased() })
         #expect(try await cache.value(from: server.url("/a"), options: options) == "/a")
-        #expect(try await cache.fetch(from: server.url("/b"), format: "loud", options: options).value == "/B")
-        let told = Recorder<String>()
-        cache.fetch(from: server.url("/a"), options: options).onSuccess(on: .immediate) { told.add($0) }
-        // A memory hit has been told on return.
-        #expect(told.all == ["/a"])
+        #expect(try await cache.value(from: server.url("/b"), format: "loud", options: options) == "/B")
         try await cache.prefetch(from: fixture.fetcher(server.url("/c")))
         #expect(await cache.depth(of: fixture.fetcher(server.url("/c")).key) == .disk)
         try await cache.prefetch(from: fixture.fetcher(server.url("/c")), to: .memory)
@@ -30,8 +26,6 @@ struct CacheURLTests {
         for try await value in cache.updates(from: fixture.fetcher(server.url("/c"))) { updates.append(value) }
         #expect(updates == ["new"])
         #expect(await cacheCode { _ = try await cache.value(from: server.url("/none"), options: options) } == -530)
-        let missing = cache.fetch(from: server.url("/none"), options: options)
-        #expect(await cacheCode { _ = try await missing.value } == -530)
     }
 
     @Test func listedURLsStay() async throws {
@@ -80,14 +74,12 @@ struct CacheURLTests {
         #expect(first.current.received == 10)
         #expect(first.current.isComplete)
         // From memory: nothing to transfer, and still an end.
-        let second = TransferProgress(), third = TransferProgress(), fourth = TransferProgress()
+        let second = TransferProgress(), third = TransferProgress()
         _ = try await fixture.cache.value(from: server.url("/a"), options: fixture.options, progress: second)
         #expect(second.current.isComplete)
-        _ = try await fixture.cache.fetch(from: server.url("/a"), options: fixture.options, progress: third).value
-        for await _ in third {}
-        #expect(third.current.isComplete)
-        _ = try? await fixture.cache.value(from: server.url("/none"), options: fixture.options, progress: fourth)
-        #expect(fourth.current.isFinished)
-        #expect(!fourth.current.isComplete)
+        for await _ in second {}
+        _ = try? await fixture.cache.value(from: server.url("/none"), options: fixture.options, progress: third)
+        #expect(third.current.isFinished)
+        #expect(!third.current.isComplete)
     }
 }

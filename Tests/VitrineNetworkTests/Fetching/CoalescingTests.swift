@@ -69,7 +69,7 @@ struct CoalescingTests {
         #expect(transforms.value <= 4)
     }
 
-    @Test func prefetchesRequestsAndHandlesShareOneRequest() async throws {
+    @Test func prefetchesAndRequestsShareOneRequest() async throws {
         let barrier = LoopbackServer.Barrier()
         let server = try LoopbackServer { _ in [.wait(barrier), .reply(200, [], body: Array("text".utf8))] }
         defer { barrier.open() }
@@ -77,11 +77,11 @@ struct CoalescingTests {
         let cache = fixture.cache, fetcher = fixture.fetcher(server.url("/a"))
         async let disk: Void = cache.prefetch(from: fetcher)
         while cache.sourceWaiters(for: fetcher.key) < 1 { await Task.yield() }
-        let fetch = cache.fetch(from: fetcher, priority: .high)
+        async let urgent = cache.value(from: fetcher, priority: .high)
         async let value = cache.value(from: fetcher, levels: .none)
         while cache.sourceWaiters(for: fetcher.key) < 3 { await Task.yield() }
         barrier.open()
-        #expect(try await [value, fetch.value] == ["text", "text"])
+        #expect(try await [value, urgent] == ["text", "text"])
         try await disk
         #expect(server.requests.count == 1)
     }
@@ -90,7 +90,7 @@ struct CoalescingTests {
         let server = try LoopbackServer { _ in [.hang] }
         let fixture = try FetchFixture<String>()
         let cache = fixture.cache, fetcher = fixture.fetcher(server.url("/a"))
-        let first = cache.fetch(from: fetcher), second = cache.fetch(from: fetcher)
+        let first = Task { try await cache.value(from: fetcher) }, second = Task { try await cache.value(from: fetcher) }
         while cache.waiters(for: fetcher.key) < 2 || server.requests.isEmpty { await Task.yield() }
         first.cancel()
         #expect(cache.sourceWaiters(for: fetcher.key) == 1)

@@ -175,7 +175,7 @@ struct LoadIdentityTests {
         let (fixture, options, server) = try members(["Cache-Control: no-store"], gate: gate)
         let url = server.url("/me")
         let fetches = options.map { options in
-            fixture.cache.fetch(from: NetworkFetcher<String>(request: patient(url), options: options))
+            Task { try await fixture.cache.value(from: NetworkFetcher(request: patient(url), options: options)) }
         }
         while server.requests.count < 3 { await Task.yield() }
         gate.open()
@@ -190,20 +190,23 @@ struct LoadIdentityTests {
         let body = [UInt8](repeating: 65, count: 1000)
         let server = try LoopbackServer { _ in [.wait(gate), .reply(200, ["Content-Type: image/png"], body: body)] }
         let fixture = try FetchFixture<String>()
-        func fetch(_ change: (inout FetchOptions, inout HTTPRequest) -> Void) -> FetchTask<String> {
-            var options = fixture.options, request = patient(server.url("/a"))
-            change(&options, &request)
-            return fixture.cache.fetch(from: NetworkFetcher<String>(request: request, options: options))
+        func fetcher(_ change: (inout FetchOptions) -> Void) -> NetworkFetcher<String> {
+            var options = fixture.options
+            change(&options)
+            return NetworkFetcher(request: patient(server.url("/a")), options: options)
+        }
+        func fetch(_ fetcher: NetworkFetcher<String>) -> Task<String, any Error> {
+            Task { try await fixture.cache.value(from: fetcher) }
         }
         let bounded = [
-            fetch { options, _ in options.maximumBodySize = ByteCount(20) },
-            fetch { options, _ in options.contentTypes = ["image/jpeg"] },
+            fetch(fetcher { $0.maximumBodySize = ByteCount(20) }),
+            fetch(fetcher { $0.contentTypes = ["image/jpeg"] }),
         ]
-        let hurried = fetch { options, _ in options.totalTimeout = .seconds(3000) }
-        let free = fetch { _, _ in }
+        let hurriedFetcher = fetcher { $0.totalTimeout = .seconds(3000) }, freeFetcher = fetcher { _ in }
+        let hurried = fetch(hurriedFetcher), free = fetch(freeFetcher)
         while server.requests.count < 4 { await Task.yield() }
         // The limit of time is no part of the key: the value is the same.
-        #expect(hurried.key == free.key)
+        #expect(hurriedFetcher.key == freeFetcher.key)
         hurried.cancel()
         gate.open()
         #expect(try await free.value.utf8.count == 1000)

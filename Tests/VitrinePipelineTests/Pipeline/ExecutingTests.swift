@@ -72,19 +72,4 @@ import VitrinePipeline
         guard case .timedOut? = error else { return #expect(Bool(false), "\(error!)") }
         await service.waitUntilIdle()
     }
-
-    @Test func executesWhatIsOnDiskAndEnqueuesTheRest() async throws {
-        let directory = try TemporaryDirectory()
-        let service = ImagePipeline.stored(in: directory)
-        let source = FiringSource()
-        let first = ImageTask.counted(source)
-        #expect(try await onThread { !service.executeIfOnDisk(first) })
-        source.fire()
-        _ = try await first.value
-        try await service.removeAll(levels: .memory)
-        let second = ImageTask.counted(source)
-        #expect(try await onThread { service.executeIfOnDisk(second) })
-        #expect(second.state == .finished)
-        #expect(source.begun.count == 1)
-    }
 }

@@ -73,16 +73,15 @@ public final class LazyValue<Value: Sendable>: Sendable {
             return (fetch, true)
         }
         guard isNew else { return fetch }
-        fetch.follow(
-            Task { [weak self, load] in
-                let outcome: Result<Value, CacheError>
-                do throws(CacheError) { outcome = .success(try await load()) } catch { outcome = .failure(error) }
-                self?.state.withLock { state in
-                    state.known = try? outcome.get()
-                    state.running = nil
-                }
-                fetch.finish(outcome)
-            })
+        fetch.run { [weak self, load] _ throws(CacheError) in
+            let outcome: Result<Value, CacheError>
+            do throws(CacheError) { outcome = .success(try await load()) } catch { outcome = .failure(error) }
+            self?.state.withLock { state in
+                state.known = try? outcome.get()
+                state.running = nil
+            }
+            return try outcome.get()
+        }
         return fetch
     }
 }

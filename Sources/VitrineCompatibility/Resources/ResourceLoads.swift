@@ -5,6 +5,7 @@ import Foundation
 #endif
 import VitrineCache
 import VitrineCore
+import VitrineNetwork
 
 /// The running loads, one per resource, with their subscribers.
 ///

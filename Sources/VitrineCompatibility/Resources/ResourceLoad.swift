@@ -5,6 +5,7 @@ import Foundation
 #endif
 import VitrineCache
 import VitrineCore
+import VitrineNetwork
 
 /// The load of one resource in any number of formats, with its subscribers. Accessed under the lock of
 /// ``ResourceLoads`` only.

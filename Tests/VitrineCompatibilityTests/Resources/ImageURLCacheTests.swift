@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 import Vitrine
+import VitrineCompatibility
 
 #if os(Linux)
 /// Images by their URLs, over HTTP.

@@ -5,6 +5,7 @@ public import Foundation
 #endif
 public import VitrineCache
 public import VitrineCore
+public import VitrineNetwork
 
 /// Loads URLs for observers, such as reusable cells, from memory, disk or the network.
 ///
@@ -56,7 +57,7 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
         loads = ResourceLoads(cache)
     }
 
-    /// Creates an observed cache that loads each URL with a ``NetworkFetcher``.
+    /// Creates an observed cache that loads each URL with a `NetworkFetcher`.
     ///
     /// - Parameters:
     ///   - cache: The cache that stores the values.
@@ -114,7 +115,7 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
     ///   - depth: The furthest cache level, as in ``value(at:format:depth:priority:observer:)``.
     ///   - priority: The priority.
     /// - Throws: `CacheError.notFound(key:)` if the value is not at these levels, `CacheError.source(key:underlying:)`
-    ///   with a ``NetworkError`` if the load fails, or `CacheError.cancelled(key:)` if the task is cancelled.
+    ///   with a `NetworkError` if the load fails, or `CacheError.cancelled(key:)` if the task is cancelled.
     ///   Cancellation ends the transfer if no other request waits.
     public func value(
         at url: URL, format: FormatName = .original, depth: CacheLevel = .source, priority: RequestPriority = .normal
@@ -138,7 +139,7 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
     ) {
         let progress = TransferProgress()
         // A local resource is read in place and has no copy on disk.
-        let depth = Resource(url).isLocal ? .source : depth
+        let depth = url.isReadInPlace ? .source : depth
         loads.join(
             subscriber, url: url, format: format, depth: depth, priority: priority, fetcher: makeFetcher(url, progress),
             progress: progress)
@@ -174,7 +175,7 @@ public final class ObservedCache<Value: CacheableValue>: Sendable {
     ///   - format: The format of the value.
     public func depth(of url: URL, format: FormatName = .original) async -> CacheLevel {
         let depth = await cache.depth(of: key(for: url), format: format)
-        guard depth > .disk, Resource(url).isLocal else { return depth }
+        guard depth > .disk, url.isReadInPlace else { return depth }
         guard url.isFileURL else { return .disk }
         guard let path = try? FileLoader.path(of: url) else { return .source }
         return await cache.configuration.executor.run { FilePath.resolved(path) != nil } ? .disk : .source
@@ -267,6 +268,11 @@ public enum CancellationPolicy: Sendable, Hashable, CaseIterable {
     case beforeBody
     /// The transfer ends.
     case unconditional
+}
+
+extension URL {
+    /// Whether the resource is read in place, and no copy is stored.
+    fileprivate var isReadInPlace: Bool { ["file", "data"].contains(scheme?.lowercased()) }
 }
 
 /// Remembers the keys of recent URLs. Parsing a URL costs more than the lookup in memory.

@@ -1,4 +1,4 @@
-import Dispatch
+public import VitrineCache
 public import VitrineCore
 
 /// A request for a value that can be awaited, observed and cancelled.
@@ -17,7 +17,7 @@ public import VitrineCore
 /// value in memory, calls handlers within the call that adds them, if that is made on the main actor. Any other fetch
 /// always calls them later, however quickly it ends.
 ///
-/// A task ends exactly once: with a value, an error, or ``CacheError/cancelled(key:)``. Handlers run one at a time in
+/// A task ends exactly once: with a value, an error, or `CacheError.cancelled(key:)`. Handlers run one at a time in
 /// the order in which they were added, including those added after the end. A task continues when it is no longer
 /// referenced.
 public final class FetchTask<Value: Sendable>: Sendable {
@@ -45,7 +45,7 @@ public final class FetchTask<Value: Sendable>: Sendable {
     private let isImmediate: Bool
 
     /// A fetch that runs until ``finish(_:)`` is called.
-    package init(key: CacheKey, priority: RequestPriority = .normal) {
+    init(key: CacheKey, priority: RequestPriority = .normal) {
         self.key = key
         source = PrioritySource(priority)
         storage = Locked(Storage())
@@ -53,7 +53,7 @@ public final class FetchTask<Value: Sendable>: Sendable {
     }
 
     /// A fetch that has ended.
-    package init(key: CacheKey, outcome: Result<Value, CacheError>) {
+    init(key: CacheKey, outcome: Result<Value, CacheError>) {
         self.key = key
         source = PrioritySource()
         storage = Locked(Storage(outcome: outcome))
@@ -63,7 +63,7 @@ public final class FetchTask<Value: Sendable>: Sendable {
     // MARK: Looking
 
     /// The value or the error; nil while the fetch runs. After ``cancel()`` the error is
-    /// ``CacheError/cancelled(key:)``.
+    /// `CacheError.cancelled(key:)`.
     public var outcome: Result<Value, CacheError>? { storage.withLock { $0.outcome } }
 
     /// Whether the fetch has ended with a value.
@@ -78,12 +78,9 @@ public final class FetchTask<Value: Sendable>: Sendable {
         set { source.value = newValue }
     }
 
-    /// The priority, for the work to follow.
-    package var prioritySource: PrioritySource { source }
-
     /// The value, when it is there.
     ///
-    /// - Throws: Why there is none; ``CacheError/cancelled(key:)`` at once when the awaiting task is cancelled, which
+    /// - Throws: Why there is none; `CacheError.cancelled(key:)` at once when the awaiting task is cancelled, which
     ///   leaves the fetch running for the others.
     public var value: Value {
         get async throws(CacheError) {
@@ -199,7 +196,7 @@ public final class FetchTask<Value: Sendable>: Sendable {
 
     // MARK: Ending
 
-    /// Ends the fetch with ``CacheError/cancelled(key:)``, unless it has ended. The work goes on if others wait for it
+    /// Ends the fetch with `CacheError.cancelled(key:)`, unless it has ended. The work goes on if others wait for it
     /// and stops otherwise.
     public func cancel() {
         let task = storage.withLock { $0.task }
@@ -207,8 +204,16 @@ public final class FetchTask<Value: Sendable>: Sendable {
         task?.cancel()
     }
 
-    /// Sets the task that ``cancel()`` cancels.
-    package func follow(_ task: Task<Void, Never>) {
+    /// Runs work in a task of its own, whose outcome ends the fetch. ``cancel()`` cancels the task.
+    ///
+    /// - Parameter work: Receives the priority to follow.
+    func run(_ work: @escaping @Sendable (PrioritySource) async throws(CacheError) -> Value) {
+        let source = source
+        let task = Task {
+            let outcome: Result<Value, CacheError>
+            do throws(CacheError) { outcome = .success(try await work(source)) } catch { outcome = .failure(error) }
+            finish(outcome)
+        }
         let isOver = storage.withLock { storage in
             guard storage.outcome == nil else { return true }
             storage.task = task
@@ -233,63 +238,4 @@ public final class FetchTask<Value: Sendable>: Sendable {
         for waiter in waiters { waiter.resume(returning: outcome) }
         if isFirst { deliver() }
     }
-}
-
-/// Where callbacks run.
-///
-/// Callbacks run on the main actor unless a call names another place:
-///
-/// ```swift
-/// cache.fetch(forKey: "lake").onEnd(on: .immediate) { outcome in print(outcome) }
-/// ```
-///
-/// ``main`` is the only place that needs a running main loop.
-public struct CallbackQueue: Sendable {
-    private let isHere: @Sendable () -> Bool
-    private let submit: @Sendable (@escaping @Sendable () -> Void) -> Void
-
-    /// Creates a queue.
-    ///
-    /// - Parameters:
-    ///   - isHere: Returns whether the caller is already on the queue. Callbacks then run immediately.
-    ///   - submit: Runs a closure on the queue later, in the order of the calls.
-    package init(
-        isHere: @escaping @Sendable () -> Bool = { false },
-        submit: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
-    ) {
-        self.isHere = isHere
-        self.submit = submit
-    }
-
-    /// On the thread on which the outcome became known; for an outcome that is known already the caller's, inside the
-    /// call. Must not block.
-    public static let immediate = CallbackQueue(isHere: { true }, submit: { $0() })
-
-    /// On the main actor. An outcome that is known from the start, such as a value in memory, is delivered at once where
-    /// the caller is there already; any other later.
-    public static let main = CallbackQueue(isHere: { isMainActor }, submit: { body in Task { @MainActor in body() } })
-
-    /// On the threads of an executor, such as a `BlockingExecutor`, always later. The order of callbacks is the
-    /// executor's.
-    public static func on(_ executor: some TaskExecutor) -> CallbackQueue {
-        CallbackQueue { body in Task(executorPreference: executor) { body() } }
-    }
-
-    /// Runs a body there: now if this is the place, else later.
-    ///
-    /// - Parameter isWithinCall: Whether it may run now.
-    package func perform(isWithinCall: Bool = true, _ body: @escaping @Sendable () -> Void) {
-        if isWithinCall, isHere() { body() } else { submit(body) }
-    }
-
-    /// Marks the main queue, on which the main actor runs. Not the main thread: on Linux that may have given the queue
-    /// up (`dispatch_main`).
-    private static let mainMark = {
-        let mark = DispatchSpecificKey<Bool>()
-        DispatchQueue.main.setSpecific(key: mark, value: true)
-        return mark
-    }()
-
-    /// Whether the caller is on the main actor.
-    package static var isMainActor: Bool { DispatchQueue.getSpecific(key: mainMark) == true }
 }

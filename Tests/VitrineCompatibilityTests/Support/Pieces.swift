@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import VitrineCache
+import VitrineCompatibility
 import VitrineCore
 import VitrineNetwork
 

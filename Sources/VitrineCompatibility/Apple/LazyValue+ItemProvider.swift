@@ -2,7 +2,6 @@
 public import Foundation
 public import VitrineCore
 public import VitrineImaging
-public import VitrineNetwork
 
 /// Item providers for drag and drop and for sharing. The value is loaded when the receiver requests it.
 ///

@@ -2,18 +2,38 @@ import Foundation
 import TestSupport
 import Testing
 import VitrineCache
+import VitrineCompatibility
 import VitrineCore
 import VitrineNetwork
 
 /// Where resources are, go and stay: special URLs, depth queries, removal, damage.
 struct ResourcePlacesTests {
+    /// A transport for a scheme of the test's own.
+    private struct TaggedResources: HTTPTransport {
+        let asked: Counter
+
+        func load(_ request: HTTPRequest) async throws(NetworkError) -> HTTPResponse {
+            asked.add(1)
+            return HTTPResponse(
+                head: HTTPResponseHead(status: 200, headers: [:], url: request.url),
+                body: ResponseBody(Array("tagged".utf8)))
+        }
+    }
+
+    /// A transport that no environment leads astray.
+    private static var transport: CurlLoader {
+        var configuration = CurlLoader.Configuration()
+        configuration.proxy = .none
+        return CurlLoader(configuration)
+    }
+
     /// Resources as programs have them: over a loader.
     private func networked(
         _ directory: TemporaryDirectory, _ register: (NetworkLoader) -> Void = { _ in }
     ) -> ObservedCache<Piece> {
         var configuration = CacheConfiguration(root: directory.path)
         configuration.memoryPressure = MemoryPressure()
-        let loader = NetworkLoader(makeLoader())
+        let loader = NetworkLoader(Self.transport)
         register(loader)
         return ObservedCache(
             ValueCache(name: "test", configuration: configuration), options: FetchOptions(loader: loader))
@@ -84,11 +104,7 @@ struct ResourcePlacesTests {
         let directory = try TemporaryDirectory()
         let asked = Counter()
         let resources = networked(directory) { loader in
-            loader.register(
-                ScriptedLoader { (request, _) throws(NetworkError) in
-                    asked.add(1)
-                    return answer(request, 200, [:], "tagged")
-                }, for: "odr")
+            loader.register(TaggedResources(asked: asked), for: "odr")
         }
         let url = try #require(URL(string: "odr://tag/name"))
         #expect(await resources.depth(of: url) == .source)
