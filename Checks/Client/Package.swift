@@ -19,6 +19,10 @@ let package = Package(
             name: "Client", dependencies: (products + helpers).map { .product(name: $0, package: "Vitrine") },
             swiftSettings: [.treatAllWarnings(as: .error)]),
         .executableTarget(
+            name: "Both", dependencies: ["OtherTypes", .product(name: "Vitrine", package: "Vitrine")],
+            swiftSettings: [.treatAllWarnings(as: .error)]),
+        .target(name: "OtherTypes"),
+        .executableTarget(
             name: "Timings", dependencies: [.product(name: "VitrineImaging", package: "Vitrine")],
             swiftSettings: [.treatAllWarnings(as: .error)]),
         .executableTarget(name: "Extract", swiftSettings: [.treatAllWarnings(as: .error)]),
