@@ -6,7 +6,7 @@ import PackageDescription
 let products = [
     "Vitrine", "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrineDownloads",
     "VitrinePipeline", "VitrineStores", "VitrineModels", "VitrineModelsEncryption", "VitrineViews",
-    "VitrineWebPages",
+    "VitrineWebPages", "VitrineCompatibility",
 ]
 let helpers = ["vitrine", "vitrine-agent", "vitrine-worker", "vitrine-pdf", "vitrine-video", "vitrine-text"]
 
@@ -29,7 +29,9 @@ let package = Package(
         // Snippets declare values that they do not use, so their warnings are meaningless.
         .target(
             name: "Snippets",
-            dependencies: ["Vitrine", "VitrineWebPages"].map { .product(name: $0, package: "Vitrine") },
+            dependencies: ["Vitrine", "VitrineWebPages", "VitrineCompatibility"].map {
+                .product(name: $0, package: "Vitrine")
+            },
             swiftSettings: [.unsafeFlags(["-suppress-warnings"])]),
     ],
     swiftLanguageModes: [.v6]

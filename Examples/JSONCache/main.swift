@@ -19,8 +19,9 @@ let user = try await cache.value(from: url)
 print("loaded:", user["name"]?.string ?? "no name")
 for film in user["films"]?.array ?? [] { print("-", film["title"]?.string ?? "", film["year"]?.int ?? 0) }
 
-// The same with callbacks. Values in memory are available immediately.
-cache.fetch(from: url).onSuccess { json in print("in memory:", json["films"]?.array?.count ?? 0, "films") }
+// The next call finds the value in memory.
+let again = try await cache.value(from: url)
+print("in memory:", again["films"]?.array?.count ?? 0, "films")
 
 // Invalid JSON and missing values throw errors.
 do {

@@ -12,14 +12,29 @@ let server = try ExampleServer { request in
     return .body(picture, type: "image/png")
 }
 let (large, medium, small) = (server.url("/large.png"), server.url("/medium.png"), server.url("/small.png"))
-let cache = ValueCache<PixelImage>(name: "pictures", configuration: CacheConfiguration(root: directory))
-let images = ObservedCache.images(in: cache)
+let pipeline = ImagePipeline(ImagePipeline.Configuration(root: directory))
+
+/// A view without a toolkit.
+@MainActor
+final class Picture: ImageTarget {
+    private(set) lazy var binding = ImageBinding(self)
+
+    func show(_ image: PixelImage?, transition: ImageTransition) { print("shown:", image?.size.description ?? "nothing") }
+}
 
 // A list has shown the small image before. The medium one was never loaded.
-_ = try await images.value(at: small)
-for try await step in images.values(at: [large, medium, small]) {
-    print(step.url.lastPathComponent, step.value.size, step.isBest ? "best" : "until a better one is there")
+_ = try await pipeline.image(for: small)
+let picture = Picture()
+await withCheckedContinuation { continuation in
+    let requests = [large, medium, small].map { ImageRequest($0) }
+    picture.binding.set(alternatives: requests, in: pipeline) { _ in
+        continuation.resume()
+    } onFailure: { error in
+        print("failed:", error)
+        continuation.resume()
+    }
 }
 print("asked for:", server.requests.map { String($0.path.dropFirst()) }.joined(separator: " "))
 // Finish pending writes before the directory is removed.
-try await cache.flush()
+try await pipeline.cache.flush()
+try await pipeline.originals.flush()

@@ -39,11 +39,5 @@ print("asked 100 times, made:", made.withLock { $0 })
 
 await cache.remove("funny-games.mp4")
 print("removed:", try await cache.value(forKey: "funny-games.mp4") == nil)
-// With a handle and callbacks, a missing value is an error.
-do {
-    _ = try await cache.fetch(forKey: "funny-games.mp4").value
-} catch {
-    if case .notFound(let key) = error { print("not found:", key) }
-}
 // Finish pending writes before the directory is removed.
 try await texts.flush()

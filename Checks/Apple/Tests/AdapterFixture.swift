@@ -41,7 +41,7 @@ struct AdapterFixture: Sendable {
     /// A request whose image is in memory at a size.
     func stored(_ key: CacheKey, _ image: PixelImage, for geometry: TargetGeometry?) -> ImageRequest {
         var request = ImageRequest(SlowSource(key: key) { _ in throw SourceFailure() })
-        if let geometry { request.size = geometry.resizer }
+        if let geometry { request.resizing = geometry.resizer }
         pipeline.cache[pipeline.key(of: request, identity: key)] = image
         return request
     }

@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 import UIKit
 import VitrineCache
+import VitrineCompatibility
 import VitrineCore
 import VitrineImaging
-import VitrineNetwork
 import VitrineViews
 
 /// System notifications, and drag and drop.

@@ -26,7 +26,7 @@ struct UIKitTests {
         view.window = UIWindow()
         let image = AdapterFixture.image(8, size: PixelSize(width: 200, height: 101))
         var request = fixture.stored("a", image, for: view.targetGeometry)
-        request.size = .none
+        request.resizing = .none
         view.imageBinding.set(request, in: fixture.pipeline)
         #expect(red == 8 && shown?.size == PixelSize(width: 200, height: 101))
         #expect(view.image?.scale == 2 && view.stubTransitions.isEmpty)

@@ -57,7 +57,7 @@ final class BackgroundTransfers: DownloadCarrier {
         if let file = try await loaded(record) { return file }
         let progress = TransferProgress()
         do throws(DownloadError) {
-            try await run.watched(progress) { await self.transfer(record, progress, run.engine) }
+            try await run.watched(progress) { await self.transfer(record, progress: progress, engine: run.engine) }
         } catch {
             // Resume data of one source is useless for another.
             if case .network = error, !record.request.mirrors.isEmpty { await discard(record) }

@@ -64,7 +64,7 @@ public struct LazyImage<Placeholder: View>: View {
         }
     }
 
-    private func geometry(_ size: CGSize) -> TargetGeometry? { TargetGeometry(size, Double(scale), mode) }
+    private func geometry(_ size: CGSize) -> TargetGeometry? { TargetGeometry(size, scale: Double(scale), mode: mode) }
 
     /// The ratio of the view for images that are stretched to it; nil for that of the image.
     private func ratio(_ size: CGSize) -> CGFloat? {

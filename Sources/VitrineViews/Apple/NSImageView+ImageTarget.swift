@@ -32,9 +32,9 @@ extension NSImageView: ImageTarget {
     public var targetGeometry: TargetGeometry? {
         let (size, scale) = (bounds.size, pixelsPerPoint)
         switch imageScaling {
-        case .scaleProportionallyDown: return TargetGeometry(size, scale, .fit, allowsUpscaling: false)
-        case .scaleAxesIndependently: return TargetGeometry(size, scale, .stretch)
-        case .scaleProportionallyUpOrDown: return TargetGeometry(size, scale, .fit)
+        case .scaleProportionallyDown: return TargetGeometry(size, scale: scale, mode: .fit, allowsUpscaling: false)
+        case .scaleAxesIndependently: return TargetGeometry(size, scale: scale, mode: .stretch)
+        case .scaleProportionallyUpOrDown: return TargetGeometry(size, scale: scale, mode: .fit)
         default: return nil
         }
     }

@@ -52,11 +52,12 @@ extension UIButton: MultiImageTarget {
     public func targetGeometry(of slot: ImageSlot) -> TargetGeometry? {
         let scale = traitCollection.pixelsPerPoint
         switch slot.part {
-        case .background: return TargetGeometry(backgroundRect(forBounds: bounds).size, scale, .stretch)
+        case .background: return TargetGeometry(backgroundRect(forBounds: bounds).size, scale: scale, mode: .stretch)
         case .image:
             let fills = contentHorizontalAlignment == .fill && contentVerticalAlignment == .fill
             return TargetGeometry(
-                contentRect(forBounds: bounds).size, scale, fills ? .stretch : .fit, allowsUpscaling: fills)
+                contentRect(forBounds: bounds).size, scale: scale, mode: fills ? .stretch : .fit,
+                allowsUpscaling: fills)
         }
     }
 }

@@ -25,7 +25,7 @@ extension UIImageView: ImageTarget {
     /// The bounds in pixels; nil without a size, and for content modes that do not scale.
     public var targetGeometry: TargetGeometry? {
         guard let mode = contentMode.resizing else { return nil }
-        return TargetGeometry(bounds.size, traitCollection.pixelsPerPoint, mode)
+        return TargetGeometry(bounds.size, scale: traitCollection.pixelsPerPoint, mode: mode)
     }
 
     /// The user's setting “Reduce Motion”.

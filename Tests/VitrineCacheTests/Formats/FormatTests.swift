@@ -79,7 +79,8 @@ struct FormatTests {
         }
         #expect(told.all == [-101])
         #expect(await code { _ = try await cache.value(forKey: "lake", format: "unknown") } == -101)
-        #expect(await code { _ = try await cache.value(from: ValueFetcher(key: "lake") { "x" }, format: "unknown") } == -101)
+        let fetcher = ValueFetcher(key: "lake") { "x" }
+        #expect(await code { _ = try await cache.value(from: fetcher, format: "unknown") } == -101)
         #expect(await code { try await cache.set("x", forKey: "lake", format: "unknown") } == -101)
     }
 

@@ -15,7 +15,7 @@ public enum OutputFormat: Sendable { case png, jpeg(quality: Double) }
 
 public struct ImageResizer: Hashable, Sendable {
     public enum Gravity: Hashable, Sendable { case center }
-    public enum Mode: Hashable, Sendable { case fill, fit, fill, crop(Gravity), limit, none }
+    public enum Mode: Hashable, Sendable { case stretch, fit, fill, crop(Gravity), limit, none }
     public var mode: Mode { .none }
     public init(size: PixelSize, mode: Mode, allowsUpscaling: Bool) {}
 }

@@ -5,7 +5,7 @@ public import VitrineImaging
 public enum ImagePipelineError: Error { case cancelled(source: String) }
 
 public struct ImageRequest: Sendable {
-    public var size: ImageResizer
+    public var resizing: ImageResizer
     public var priority: RequestPriority
     package enum ViewIdentity: Hashable, Sendable { case image(CacheKey) }
     package var viewIdentity: ViewIdentity? { nil }

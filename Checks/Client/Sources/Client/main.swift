@@ -2,6 +2,7 @@
 import Foundation
 import Vitrine
 import VitrineCache
+import VitrineCompatibility
 import VitrineCore
 import VitrineDownloads
 import VitrineImaging
@@ -55,6 +56,11 @@ await check("Cache and Network") {
     try await cache.flush()
     cache.clearMemory()
     return try await cache.value(from: url).size == image.size
+}
+await check("Compatibility") {
+    let url = URL(filePath: samples + "/lake.jpg")
+    let image = try await cache.fetch(from: url).value
+    return try await ObservedCache.images(in: cache).value(at: url).size == image.size
 }
 await check("Core") { ByteCount.megabytes(1).bytes == 1_000_000 && CacheKey("a", "b") != CacheKey("ab") }
 await check("Models") {

@@ -97,6 +97,10 @@ func snippets(of file: String, in root: URL) throws -> [Snippet] {
 /// A file that declares a snippet as a function. What a function cannot hold stands beside it: imports and extensions.
 func source(of snippet: Snippet, number: Int, preludes: URL) -> String {
     var imports: Set = ["import Foundation", "import Vitrine", "import VitrineWebPages"]
+    // The tables say once that they need it.
+    if snippet.module == "VitrineCompatibility" || snippet.file.hasSuffix("/Migrating.md") {
+        imports.insert("import VitrineCompatibility")
+    }
     var body: [String] = [], extensions: [String] = [], types: [String] = []
     let scope = "\(snippet.module)Context.Snippet\(number)"
     var isExtension = false

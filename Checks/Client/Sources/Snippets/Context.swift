@@ -3,6 +3,7 @@
 // exempts it.
 import Foundation
 import Vitrine
+import VitrineCompatibility
 
 // Nothing here is ever run.
 var path: String { "/tmp/a" }
@@ -133,7 +134,6 @@ enum VitrineModelsContext {
 enum VitrineNetworkContext {
     static var request: HTTPRequest { HTTPRequest(url: url) }
     static var response: HTTPResponse { preconditionFailure("never run") }
-    static var resources: ObservedCache<PixelImage> { pictures }
     static var file: Output { Output() }
 }
 enum VitrineDownloadsContext {
@@ -166,6 +166,9 @@ enum VitrinePipelineContext {
     static func update<Changes>(_ changes: Changes) {}
 }
 enum VitrineWebPagesContext {
+}
+enum VitrineCompatibilityContext {
+    static var resources: ObservedCache<PixelImage> { pictures }
 }
 enum VitrineViewsContext {
     @MainActor final class Picture: ImageTarget {

@@ -1,4 +1,4 @@
-// The parts of this module that the adapters use.
+// The parts of this module that its source for Apple's platforms uses.
 import VitrineCache
 
 public final class LazyValue<Value: Sendable>: Sendable {
