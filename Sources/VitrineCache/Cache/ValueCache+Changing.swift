@@ -136,5 +136,5 @@ extension ValueCache {
     }
 
     /// The most bytes that the entries of all formats may count on disk together.
-    public var totalDiskCapacity: ByteCount { ByteCount(storage.disk.totalLimit) }
+    public var totalDiskCapacity: ByteCount { ByteCount(storage.disk.formats.totalLimit) }
 }

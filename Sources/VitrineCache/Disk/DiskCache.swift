@@ -267,7 +267,7 @@ public final class DiskCache: Sendable {
     /// The counters of this object since its creation.
     package var statistics: Statistics {
         var statistics = format.counters.statistics
-        statistics.recoveries = engine.counters.statistics.recoveries
+        statistics.recoveries = engine.formats.counters.statistics.recoveries
         return statistics
     }
 

@@ -11,7 +11,7 @@ extension DiskEngine {
     ) throws(CacheError) -> Operation {
         if isReadOnly { throw readOnlyError }
         // It would be refused when its turn comes, and be readable until then.
-        if format.limit.load(ordering: .relaxed) == 0 || totalLimit == 0 {
+        if format.limit.load(ordering: .relaxed) == 0 || formats.totalLimit == 0 {
             format.counters.add { $0.refusals += 1 }
             return .remove
         }
@@ -81,11 +81,11 @@ extension DiskEngine {
         let isTime = steps.isEmpty || configuration.eviction == .leastRecentlyUsed || hits.isDue
         let hits = isTime ? hits.take() : [:]
         guard !steps.isEmpty || !hits.isEmpty else { return }
-        guard !steps.isEmpty || isInPlace else { return }
+        guard !steps.isEmpty || generations.isInPlace else { return }
         do throws(CacheError) {
-            try withProcessLock { () throws(CacheError) in try writeLocked(steps, hits) }
+            try generations.withProcessLock { () throws(CacheError) in try writeLocked(steps, hits) }
         } catch {
-            if error.isPermissionDenied { state.withLock { $0.isRefused = true } }
+            if error.isPermissionDenied { generations.noteRefusal() }
             if !steps.isEmpty { fail(error, lost: steps.map(\.key)) }
         }
     }
@@ -93,38 +93,21 @@ extension DiskEngine {
     private func writeLocked(
         _ steps: [DiskWriter.Step], _ hits: [Int64: HitRecorder.Hit]
     ) throws(CacheError) {
-        try withWriterLocked(while: { !steps.isEmpty || isInPlace }) {
+        try withWriterLocked(while: { !steps.isEmpty || generations.isInPlace }) {
             try $0.apply(steps, hits: hits, conditions: conditions)
         }
     }
 
-    /// Whether the generation in use is the directory's. Uses alone make none: the directory may have been deleted.
-    private var isInPlace: Bool { state.withLock { $0.generation }.map(isCurrent) == true }
-
     private var conditions: DiskWriter.BatchConditions {
         DiskWriter.BatchConditions(
-            total: totalLimit, inlineLimit: configuration.inlineLimit.bytes, now: now,
+            total: formats.totalLimit, inlineLimit: configuration.inlineLimit.bytes, now: now,
             retention: configuration.expiredRetention.nanosecondsClamped, hits: hits,
             expiresFutureEntries: configuration.expiresFutureEntries)
     }
 
-    /// Adds the counters of a writer and publishes the sizes.
-    func finish(_ writer: DiskWriter) {
-        var refusals = 0
-        for (id, statistics) in writer.entries.takeStatistics() {
-            refusals += statistics.refusals
-            (registered(id)?.counters ?? counters).add { $0.add(statistics) }
-        }
-        for (id, bytes) in writer.accounts.takeSizes() { registered(id)?.sizes.send(bytes) }
-        sizes.send(writer.accounts.totals.bytes)
-        if refusals > 0 {
-            log.notice("disk cache refused entries larger than its capacity", metadata: ["count": "\(refusals)"])
-        }
-    }
-
     /// Repairs the cause of an error before the next attempt, if possible.
     private func prepareRetry(_ writer: DiskWriter, after error: any Error, isFirst: Bool) throws(CacheError) {
-        let generation = state.withLock { $0.generation }
+        let generation = generations.current
         switch error {
         case FileError.noSpace: try evictForSpace(writer)
         case let error as DatabaseError where error.reason == .full: try evictForSpace(writer)
@@ -132,14 +115,14 @@ extension DiskEngine {
             guard let generation else { return }
             // What a new connection finds as well is damaged. A file that was cut is: closing the connection would move
             // the rest of a cut log.
-            if isFirst, !error.isCut { return abandon(generation) }
-            _ = try replaceLocked(generation, because: error.description)
+            if isFirst, !error.isCut { return generations.abandon(generation) }
+            _ = try generations.replaceLocked(generation, because: error.description)
         case let error as DatabaseError where error.reason == .busy: break
         case let error as DatabaseError where error.reason == .cannotOpen || error.reason == .inputOutput:
-            if let generation { abandon(generation) }
+            if let generation { generations.abandon(generation) }
         case FileError.notFound:
-            if let generation { abandon(generation) }
-        default: throw Self.error(error, path: layout.root)
+            if let generation { generations.abandon(generation) }
+        default: throw CacheError.ofDisk(error, path: layout.root)
         }
     }
 
@@ -152,9 +135,9 @@ extension DiskEngine {
                 to: Limits(total: writer.accounts.totals.bytes - writer.accounts.totals.bytes / 10), now: now)
             writer.checkpoint()
         } catch {
-            throw Self.error(error, path: layout.root)
+            throw CacheError.ofDisk(error, path: layout.root)
         }
-        finish(writer)
+        formats.publishChanges(of: writer)
     }
 
     // MARK: Waiting for it
@@ -168,7 +151,7 @@ extension DiskEngine {
     func flush(_ format: DiskFormat? = nil) throws(CacheError) {
         try waitForWrites()
         var first: CacheError?
-        for format in format.map({ [$0] }) ?? registered {
+        for format in format.map({ [$0] }) ?? formats.all {
             let failure = format.failure.withLock { failure in
                 defer { failure = nil }
                 return failure
@@ -202,18 +185,13 @@ extension DiskEngine {
         let job: @Sendable () -> Void = { [self] in
             hits.drop()
             let result = Result { () throws(CacheError) in
-                try withProcessLock { () throws(CacheError) in _ = try createLocked() }
-                toldEmpty()
+                try generations.withProcessLock { () throws(CacheError) in _ = try generations.createLocked() }
+                formats.publishRemovalOfAll()
             }
             queue.endClearing()
             completion(result)
         }
         if queue.addClearing(job, dropping: &dropped) == .queuedFirst { startDraining() }
-    }
-
-    private func toldEmpty() {
-        sizes.send(0)
-        for format in registered { format.sizes.send(0) }
     }
 
     /// Removes everything of one format. If nothing else is there, that is as quick as removing everything.
@@ -225,7 +203,7 @@ extension DiskEngine {
             var last: Int64? = format.entryIDs.lowerBound - 1
             // In parts, so that the turns of other processes come.
             while let after = last {
-                try engine.withProcessLock { () throws(CacheError) in
+                try engine.generations.withProcessLock { () throws(CacheError) in
                     last = try engine.removeSome(of: format, after: after)
                 }
             }
@@ -243,8 +221,8 @@ extension DiskEngine {
             if !isAlone { last = try writer.removeSome(of: format.id, after: id) }
         }
         guard isAlone else { return last }
-        _ = try createLocked()
-        toldEmpty()
+        _ = try generations.createLocked()
+        formats.publishRemovalOfAll()
         return nil
     }
 
@@ -254,12 +232,12 @@ extension DiskEngine {
     func removeAll(tag: UInt64) throws(CacheError) -> Int {
         if isReadOnly { throw readOnlyError }
         // The log has grown by several pages for each entry. Nobody waits until it is moved.
-        defer { onWriter { engine in engine.tendLog() } }
+        defer { onWriter { engine in engine.moveLongLog() } }
         return try onWriterAndWait { engine throws(CacheError) in
             var count = 0, isFirst = true, isDone = false
             // In parts, so that the turns of other processes come. The first one makes all of the entries unreadable.
             while !isDone {
-                if !isFirst { engine.tendLog() }
+                if !isFirst { engine.moveLongLog() }
                 var purged = TagPurges.Progress()
                 try engine.withWriter { purged = try $0.purge(isFirst ? tag : nil) }
                 count += purged.count
@@ -271,30 +249,30 @@ extension DiskEngine {
     }
 
     /// Sees to a log that has become long. On the writing thread.
-    private func tendLog() {
-        _ = try? withProcessLock { () throws(CacheError) in
-            guard let writer = state.withLock({ $0.writer }), isInPlace else { return }
-            writer.noteBatch(capacity: totalLimit)
+    private func moveLongLog() {
+        _ = try? generations.withProcessLock { () throws(CacheError) in
+            guard let writer = generations.writer, generations.isInPlace else { return }
+            writer.noteBatch(capacity: formats.totalLimit)
         }
     }
 
     /// Changes the limit of a format and evicts entries above it.
     func setCapacity(_ capacity: ByteCount, of format: DiskFormat) throws(CacheError) {
         format.limit.store(capacity.bytes, ordering: .relaxed)
-        updateTotal()
+        formats.updateTotal()
         try shrink()
     }
 
     /// Changes the limit of all formats and evicts entries above it.
     func setTotal(_ capacity: ByteCount) throws(CacheError) {
-        setTotalLimit(capacity.bytes)
+        formats.setTotalLimit(capacity.bytes)
         try shrink()
     }
 
     private func shrink() throws(CacheError) {
         if isReadOnly { return }
         try onWriterAndWait { engine throws(CacheError) in
-            try engine.withWriter { try $0.shrink(to: Limits(engine), now: engine.now) }
+            try engine.withWriter { try $0.shrink(to: Limits(engine.formats), now: engine.now) }
         }
     }
 
@@ -302,10 +280,10 @@ extension DiskEngine {
     /// writing thread.
     func enforce(_ format: DiskFormat) {
         let limit = format.limit.load(ordering: .relaxed)
-        let totals = Result { try withReader { (reader) throws(DatabaseError) in try reader.totals(of: format.id) } }
+        let totals = Result { try generations.withReader { (reader) throws(DatabaseError) in try reader.totals(of: format.id) } }
         guard case .success(let known?) = totals, known.bytes > limit else { return }
         do throws(CacheError) {
-            try withWriter { try $0.shrink(to: Limits(self), now: self.now) }
+            try withWriter { try $0.shrink(to: Limits(self.formats), now: self.now) }
         } catch {
             log.warning("disk cache could not evict", metadata: ["error": "\(error)"])
         }
@@ -313,7 +291,7 @@ extension DiskEngine {
 
     /// Runs a body with the writer, under the process lock. The body may be repeated after a failure.
     private func withWriter(_ body: (DiskWriter) throws -> Void) throws(CacheError) {
-        try withProcessLock { () throws(CacheError) in try withWriterLocked(body) }
+        try generations.withProcessLock { () throws(CacheError) in try withWriterLocked(body) }
     }
 
     /// Runs a body with the writer, and again after the cause of a failure was repaired. The caller holds the process
@@ -325,31 +303,16 @@ extension DiskEngine {
     ) throws(CacheError) {
         var retries = 0
         while isWanted() {
-            let writer = try writerLocked()
+            let writer = try generations.writerLocked()
             do {
                 try body(writer)
-                return finish(writer)
+                return formats.publishChanges(of: writer)
             } catch {
-                let failure = Self.error(error, path: layout.root)
-                guard retries < (failure.isMissingFiles ? Self.attempts : 2) else { throw failure }
+                let failure = CacheError.ofDisk(error, path: layout.root)
+                guard retries < (failure.isMissingFiles ? GenerationStore.attempts : 2) else { throw failure }
                 retries += 1
                 try prepareRetry(writer, after: error, isFirst: retries == 1)
             }
         }
-    }
-}
-
-/// The size limits of a cache.
-struct Limits {
-    /// All of them.
-    var total: Int
-    /// Those of the registered formats.
-    var formats: [(id: Int64, bytes: Int)] = []
-
-    init(total: Int) { self.total = total }
-
-    init(_ engine: DiskEngine) {
-        total = engine.totalLimit
-        formats = engine.registered.map { ($0.id, $0.limit.load(ordering: .relaxed)) }
     }
 }

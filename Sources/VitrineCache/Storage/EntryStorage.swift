@@ -31,7 +31,7 @@ final class EntryStorage<Value: CacheableValue>: Sendable {
         metrics = CacheMetrics(cache: name)
         hits = configuration.memoryHits == .leaveDisk ? nil : MemoryHitRecorder()
         // Twice as much as a format may keep is room for the originals and for what is made from them.
-        let total = configuration.totalDiskCapacity.map { DiskEngine.Total.exactly($0.bytes) }
+        let total = configuration.totalDiskCapacity.map { FormatRegistry.Total.exactly($0.bytes) }
         disk = DiskEngine(
             directory: directory, configuration: configuration.disk(),
             total: total ?? .atLeast((configuration.diskCapacity * 2).bytes), hadFormatDirectories: true)
@@ -154,7 +154,7 @@ final class EntryStorage<Value: CacheableValue>: Sendable {
             snapshot.disk.add(area.disk.format.counters.statistics)
         }
         // Evictions from formats that are not registered here, and replaced databases.
-        snapshot.disk.add(disk.counters.statistics)
+        snapshot.disk.add(disk.formats.counters.statistics)
         snapshot.memoryBytes = memorySize.bytes
         return snapshot
     }

@@ -71,7 +71,7 @@ final class WALCheckpointer: Sendable {
     /// - Parameter frames: The number of frames in the log.
     /// - Returns: Whether the writer is to move all of it now.
     func note(frames: Int, capacity: Int) -> Bool {
-        let time = DiskEngine.coarseTime(), isTooLong = frames * Self.frameBytes >= Self.bound(capacity: capacity)
+        let time = CoarseClock.now, isTooLong = frames * Self.frameBytes >= Self.bound(capacity: capacity)
         let (moves, watches) = state.withLock { state -> (Bool, Bool) in
             // A shorter log has begun anew.
             if frames < state.log.frames { state.log.moved = 0 }

@@ -166,3 +166,8 @@ extension Duration {
         return min(max(product, .min / 2), .max / 2) + attoseconds / 1_000_000_000
     }
 }
+
+extension WallClock {
+    /// Nanoseconds since 1970.
+    var nanoseconds: Int64 { now.nanosecondsClamped }
+}

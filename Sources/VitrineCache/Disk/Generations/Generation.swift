@@ -89,7 +89,7 @@ final class Generation: Sendable {
         let (reader, opens) = prompt.withLock { prompt -> (DiskReader?, Bool) in
             if let reader = prompt.idle.popLast() { return (reader, false) }
             guard !prompt.isOpening, !prompt.isRetired, prompt.count < Self.readerLimit,
-                prompt.openable <= DiskEngine.coarseTime()
+                prompt.openable <= CoarseClock.now
             else { return (nil, false) }
             prompt.isOpening = true
             return (nil, true)
@@ -100,7 +100,7 @@ final class Generation: Sendable {
 
     private func openPromptReader() {
         var reader: DiskReader?
-        var openable = DiskEngine.coarseTime() &+ 1_000_000_000
+        var openable = CoarseClock.now &+ 1_000_000_000
         do throws(DatabaseError) {
             if watch.check() == .intact { reader = try DiskReader(generation: self, waits: false) }
         } catch {
@@ -124,7 +124,7 @@ final class Generation: Sendable {
     func close(prompt reader: consuming DiskReader) {
         prompt.withLock { prompt in
             prompt.count -= 1
-            prompt.openable = DiskEngine.coarseTime() &+ 1_000_000_000
+            prompt.openable = CoarseClock.now &+ 1_000_000_000
         }
     }
 
@@ -191,7 +191,7 @@ enum IdleMonitor {
             // Woken early by a signal it only looks early.
             var pause = timespec(tv_sec: 0, tv_nsec: Int(interval))
             nanosleep(&pause, nil)
-            let time = DiskEngine.coarseTime()
+            let time = CoarseClock.now
             let known = checks.withLock { $0 }
             let kept = known.filter { $0(time) }
             isDone = checks.withLock { checks in

@@ -1,67 +1,14 @@
 import VitrineCore
 import VitrineDatabase
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
-
-/// Opening, replacing and giving up generations.
-extension DiskEngine {
-    /// How often anything is tried when the files are deleted or replaced under it.
-    static let attempts = 8
-
-    /// The generation in use for reading; nil if there is none and none may be made.
-    func generation() throws(CacheError) -> Generation? {
-        let time = Self.coarseTime()
-        let (known, isDue) = state.withLock { ($0.generation, time &- $0.checked >= Self.checkInterval) }
-        if let known {
-            guard isDue else { return known }
-            if isCurrent(known) {
-                state.withLock { $0.checked = time }
-                return known
-            }
-            abandon(known)
-        }
-        return try open()
-    }
-
-    /// Whether a generation is the one that the link names.
-    func isCurrent(_ generation: Generation) -> Bool {
-        do throws(FileError) { return try layout.currentGeneration() == generation.name } catch { return false }
-    }
-
-    static func coarseTime() -> Int64 {
-        var time = timespec()
-        #if canImport(Darwin)
-        clock_gettime(CLOCK_MONOTONIC_RAW_APPROX, &time)
-        #else
-        clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
-        #endif
-        return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
-    }
-
-    /// Gives a generation up; the next use opens the one in its place.
-    func abandon(_ generation: Generation) {
-        let writer = state.withLock { state -> DiskWriter? in
-            guard state.generation === generation else { return nil }
-            defer { state.writer = nil }
-            state.generation = nil
-            return state.writer
-        }
-        generation.retire()
-        withExtendedLifetime(writer) {}
-    }
-
+/// Opening and replacing generations.
+extension GenerationStore {
     /// Opens the generation in use, or makes one.
-    private func open() throws(CacheError) -> Generation? {
+    func open() throws(CacheError) -> Generation? {
         if !isReadOnly {
             do throws(CacheError) {
                 return try withProcessLock { () throws(CacheError) in
-                    if let generation = state.withLock({ $0.generation }) { return generation }
+                    if let generation = current { return generation }
                     return try openLocked().0
                 }
             } catch {
@@ -69,7 +16,7 @@ extension DiskEngine {
                 if error.isOutOfSpace, let generation = openTemporarily() { return generation }
                 guard error.isPermissionDenied else { throw error }
                 log.info("disk cache is read only", metadata: ["error": "\(error)"])
-                state.withLock { $0.isRefused = true }
+                noteRefusal()
             }
         }
         return try openReadOnly()
@@ -95,78 +42,15 @@ extension DiskEngine {
             generation.giveBack(try generation.takeReader())
             state.withLock { state in
                 state.generation = generation
-                state.checked = Self.coarseTime()
+                state.checked = CoarseClock.now
             }
             return generation
         } catch FileError.notFound {
             return nil
         } catch {
-            throw Self.error(error, path: layout.root)
+            throw CacheError.ofDisk(error, path: layout.root)
         }
     }
-
-    /// Runs a body while no other process, and no other thread of this one, opens or changes the cache.
-    func withProcessLock<Result>(_ body: () throws(CacheError) -> Result) throws(CacheError) -> Result {
-        // The lock lends a value that may be of any kind; the body's result is carried out beside it.
-        var result: Swift.Result<Result, CacheError>?
-        locking.withLock { held in
-            do throws(FileError) {
-                for _ in 0..<Self.attempts {
-                    let lock = try acquire(&held)
-                    state.withLock { $0.lock = lock }
-                    result = Swift.Result { () throws(CacheError) in try body() }
-                    state.withLock { $0.lock = nil }
-                    lock.release()
-                    guard case .failure(let error) = result, error.isMissingFiles, !lock.isCurrent else { return }
-                }
-            } catch {
-                result = .failure(.file(error))
-            }
-        }
-        guard let result else { throw .file(.notFound(path: layout.root)) }
-        return try result.get()
-    }
-
-    /// Waits for the lock of the directory that is there now, making it if it is not. Blocks.
-    private func acquire(_ held: inout ProcessLock?) throws(FileError) -> ProcessLock {
-        var attempts = 0
-        while true {
-            attempts += 1
-            do throws(FileError) {
-                let lock: ProcessLock
-                if let known = held, known.isCurrent {
-                    lock = known
-                } else {
-                    held = nil
-                    try Directory.create(layout.root)
-                    lock = try ProcessLock(directory: layout.root)
-                    held = lock
-                }
-                try lock.acquire()
-                // The directory may have gone while this one waited: whoever made it anew holds another lock.
-                if attempts >= Self.attempts || lock.isCurrent { return lock }
-                lock.release()
-            } catch {
-                guard attempts < Self.attempts, case .notFound = error else { throw error }
-            }
-        }
-    }
-
-    /// Repeats opening or making a generation if its files are deleted meanwhile, which needs no lock. If the lock file
-    /// is deleted as well, ``withProcessLock(_:)`` repeats.
-    private func retryingIfFilesAreDeleted<Result>(
-        _ body: () throws(CacheError) -> Result
-    ) throws(CacheError) -> Result {
-        for _ in 1..<Self.attempts {
-            do throws(CacheError) { return try body() } catch {
-                guard error.isMissingFiles, isLocked else { throw error }
-            }
-        }
-        return try body()
-    }
-
-    /// Whether this process has the lock of the directory that is there now.
-    private var isLocked: Bool { state.withLock { $0.lock }?.isCurrent == true }
 
     /// The writer of the generation in use. The caller holds the process lock.
     func writerLocked() throws(CacheError) -> DiskWriter {
@@ -189,7 +73,7 @@ extension DiskEngine {
     }
 
     /// Opens the generation in use, or makes one. The caller holds the process lock.
-    private func openLocked() throws(CacheError) -> (Generation, DiskWriter) {
+    func openLocked() throws(CacheError) -> (Generation, DiskWriter) {
         try retryingIfFilesAreDeleted { () throws(CacheError) in try openOnce() }
     }
 
@@ -212,10 +96,10 @@ extension DiskEngine {
                 use(generation, writer)
                 clearOthers(than: name)
                 try writer.clearTemporaries()
-                writer.openLog(capacity: totalLimit)
+                writer.openLog(capacity: formats.totalLimit)
                 // Another program, or this one earlier, may have had larger capacities.
-                try writer.shrink(to: Limits(self), now: now)
-                finish(writer)
+                try writer.shrink(to: Limits(formats), now: configuration.clock.nanoseconds)
+                formats.publishChanges(of: writer)
                 return (generation, writer)
             } catch let error as DatabaseError where error.isDamage {
                 guard wasDamaged else { return try openOnce(wasDamaged: true) }
@@ -225,7 +109,7 @@ extension DiskEngine {
                 return try replaceLocked(generation, because: error.description)
             }
         } catch {
-            throw Self.error(error, path: layout.root)
+            throw CacheError.ofDisk(error, path: layout.root)
         }
     }
 
@@ -269,7 +153,7 @@ extension DiskEngine {
             return (generation, writer)
         } catch {
             FileTree.remove(path)
-            throw Self.error(error, path: layout.root)
+            throw CacheError.ofDisk(error, path: layout.root)
         }
     }
 
@@ -280,14 +164,14 @@ extension DiskEngine {
     ) throws(CacheError) -> (Generation, DiskWriter) {
         abandon(generation)
         guard isCurrent(generation) else { return try openLocked() }
-        counters.add { $0.recoveries += 1 }
+        formats.counters.add { $0.recoveries += 1 }
         return try createLocked { writer in
             writer.purgeOrigin.replace(damaged: generation.purgeOrigin)
             var saved = 0
             // A damaged database may fail in any way; then the new one is empty.
             try? writer.transaction {
-                var salvage = try DatabaseRecovery(from: generation, to: writer, formats: registered)
-                salvage.run(Limits(self))
+                var salvage = try DatabaseRecovery(from: generation, to: writer, formats: formats.all)
+                salvage.run(Limits(formats))
                 saved = salvage.saved
             }
             log.error(
@@ -310,7 +194,7 @@ extension DiskEngine {
             let earlier = (state.generation, state.writer)
             state.generation = generation
             state.writer = writer
-            state.checked = Self.coarseTime()
+            state.checked = CoarseClock.now
             return earlier
         }
         earlier.0?.retire()
@@ -355,6 +239,16 @@ extension CacheError {
         case .file(.notFound): true
         case .database(let error): error.reason == .cannotOpen || error.reason == .inputOutput
         default: false
+        }
+    }
+
+    /// Returns the module's error for one from below.
+    static func ofDisk(_ error: any Error, path: String) -> CacheError {
+        switch error {
+        case let error as CacheError: error
+        case let error as FileError: .file(error)
+        case let error as DatabaseError: .database(error)
+        default: .file(.untrusted(path: path, reason: "\(error)"))
         }
     }
 }
