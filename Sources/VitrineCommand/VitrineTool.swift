@@ -58,6 +58,11 @@ struct VitrineTool: AsyncParsableCommand {
                 "Error: the name of the file \(file) begins with a dash; write ./\(file), or put -- before the names")
             exit(withStatus: .usage)
         }
+        if let unknown = CommandTree.unknownCommand(in: words) {
+            Diagnostics.write("Error: \(unknown.message)")
+            Diagnostics.write("  See '\(unknown.path.joined(separator: " ")) --help' for its commands.")
+            exit(withStatus: .usage)
+        }
         let command: any ParsableCommand
         do {
             command = try parseAsRoot(words)
@@ -96,10 +101,12 @@ struct VitrineTool: AsyncParsableCommand {
         }
     }
 
-    /// Returns the first word that is a file's name and would be read as several short options, as `-h.jpg` of `*.jpg`.
+    /// Returns the first word that is or looks like a file's name and would be read as several short options, as
+    /// `-h.jpg` of `*.jpg`.
     private static func fileLikeOption(in words: [String]) -> String? {
         words.prefix { $0 != "--" }.first { word in
-            word.count > 2 && word.hasPrefix("-") && !word.hasPrefix("--") && FilePath.exists(word)
+            guard word.count > 2, word.hasPrefix("-"), !word.hasPrefix("--") else { return false }
+            return FilePath.exists(word) || FormatArgument(path: word) != nil
         }
     }
 

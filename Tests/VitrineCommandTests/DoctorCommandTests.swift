@@ -58,6 +58,7 @@ import Testing
     @Test func textHasTheSameFindings() async throws {
         let outcome = try await Tool.run(["doctor", "--require", "worker", "--require", "network", "--require", "avif"])
         #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(outcome.output.contains("\nAll works"), "\(outcome.output)")
         for word in ["SQLite", "vitrine-worker", "seccomp on", "Directories", "Limits", "libcurl"] {
             #expect(outcome.output.contains(word), "\(word): \(outcome.output)")
         }

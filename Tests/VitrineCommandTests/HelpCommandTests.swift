@@ -47,6 +47,23 @@ import Testing
         return try JSONDecoder().decode(Dump.self, from: Data(dump.bytes)).command
     }
 
+    @Test(arguments: [
+        (["thumbnal", "a.jpg"], "thumbnail"), (["help", "inspct"], "inspect"), (["cache", "lsit"], "list"),
+        (["help", "cache", "gett"], "get"), (["colour"], nil), (["help", "nosuch"], nil),
+    ] as [([String], String?)])
+    func unknownCommandsAreErrorsWithASuggestion(words: [String], suggestion: String?) async throws {
+        let run = try await Tool.run(words)
+        #expect(run.status == 2 && run.bytes.isEmpty)
+        #expect(run.errors.contains("is no command of vitrine"), "\(run.errors)")
+        #expect(run.errors.contains("did you mean") == (suggestion != nil), "\(run.errors)")
+        if let suggestion { #expect(run.errors.contains("“\(suggestion)”"), "\(run.errors)") }
+    }
+
+    @Test func aNameThatBeginsWithADashIsNamed() async throws {
+        let run = try await Tool.run(["thumbnail", "-n.jpg", "-o", "x.png"])
+        #expect(run.status == 2 && run.errors.contains("-n.jpg begins with a dash"), "\(run.errors)")
+    }
+
     @Test func everyOptionHasOneLineWithItsDefault() async throws {
         let commands = try await root().all
         #expect(commands.count > 40)

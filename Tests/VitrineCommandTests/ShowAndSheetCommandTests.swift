@@ -100,7 +100,7 @@ import VitrineImaging
     @Test func storyboardsOfOtherInputsFail() async throws {
         let scratch = try Scratch()
         let out = scratch.file("sheet.jpg").path
-        for arguments in [["--width", "3"], ["--interval", "0"], ["--columns", "0"], ["--quality", "2"]] {
+        for arguments in [["--width", "3"], ["--interval", "0"], ["--columns", "0"], ["--quality", "101"]] {
             let words = ["storyboard", Samples.path("lake.mp4"), "-o", out] + arguments
             #expect(try await Tool.run(words).status == 2, "\(arguments)")
         }

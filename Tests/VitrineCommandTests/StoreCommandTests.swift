@@ -187,7 +187,7 @@ import VitrineImaging
         }
         #expect(try await store("save").status == 2)
         #expect(try await store("save", "a", "b", "--name", "c").status == 2)
-        #expect(try await store("save", "a", "--quality", "2").status == 2)
+        #expect(try await store("save", "a", "--quality", "101").status == 2)
         #expect(try await store("save", "a", "--max-size", "large").status == 2)
         #expect(try await store("list", "--caches").status == 2)
         #expect(try await store("list", "--by", "colour").status == 2)

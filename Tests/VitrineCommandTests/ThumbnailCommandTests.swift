@@ -120,9 +120,24 @@ import VitrineImaging
         #expect(try FileManager.default.contentsOfDirectory(atPath: out.path) == ["lake.jpg"])
     }
 
+    @Test func qualityIsAPercentageOrAFraction() async throws {
+        var files: [String: [UInt8]] = [:]
+        for quality in ["0.4", "40", "40%", "90"] {
+            let run = try await Tool.run(
+                [
+                    "thumbnail", Samples.path("lake.jpg"), "--size", "64", "--format", "jpeg", "--quality", quality,
+                    "-o", "-",
+                ])
+            #expect(run.status == 0, "\(run.errors)")
+            files[quality] = run.bytes
+        }
+        #expect(files["40"] == files["0.4"] && files["40%"] == files["0.4"])
+        #expect(try #require(files["90"]).count > #require(files["40"]).count)
+    }
+
     @Test(arguments: [
         ["thumbnail"], ["thumbnail", "a.jpg", "--size", "0"], ["thumbnail", "a.jpg", "--size", "axb"],
-        ["thumbnail", "a.jpg", "--quality", "nan"], ["thumbnail", "a.jpg", "--quality", "2"],
+        ["thumbnail", "a.jpg", "--quality", "nan"], ["thumbnail", "a.jpg", "--quality", "101"],
         ["thumbnail", "a.jpg", "--format", "bmp"], ["thumbnail", "a.jpg", "--background", "nocolour"],
         ["thumbnail", "a.jpg", "--mode", "crop", "--size", "20x"], ["thumbnail", "a", "b", "-o", "-"], ["nonsense"],
     ])

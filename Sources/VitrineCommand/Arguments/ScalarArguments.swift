@@ -43,6 +43,24 @@ struct ByteCountArgument: ExpressibleByArgument {
     }
 }
 
+/// The quality of a lossy format on the command line: `0.8`, `80` or `80%`. Numbers up to 1 are fractions.
+struct QualityArgument: ExpressibleByArgument {
+    /// From 0 to 1.
+    let value: Double
+
+    init(_ value: Double) { self.value = value }
+
+    init?(argument: String) {
+        let isPercent = argument.last == "%"
+        guard let number = Double(isPercent ? argument.dropLast() : argument[...]), (0...100).contains(number) else {
+            return nil
+        }
+        value = isPercent || number > 1 ? number / 100 : number
+    }
+
+    var defaultValueDescription: String { value.formatted("%g") }
+}
+
 /// A header field: `Name: value`.
 struct HeaderArgument: ExpressibleByArgument {
     let name: String

@@ -243,11 +243,26 @@ struct DoctorReport: Encodable {
         }
         Output.row("")
         Output.row("Limits")
-        row("input", "\(ByteCount(limits.inputBytes)), \(limits.pixels) pixels, sides of \(limits.side) pixels")
+        let megapixels = (Double(limits.pixels) / 1e6).formatted("%.4g")
+        row("input", "\(ByteCount(limits.inputBytes)), \(megapixels) megapixels, sides of \(limits.side) pixels")
         row("output", "sides of \(limits.outputSide) pixels")
-        row("time", "\(limits.deadline) seconds for an image")
+        row("time", "\(limits.deadline.formatted("%.4g")) seconds for an image")
         row("memory", "\(ByteCount(limits.workerMemory)) for a helper, \(ByteCount(limits.totalMemory)) for all")
+        Output.row("")
+        Output.row(verdict)
         for problem in problems { Diagnostics.write("vitrine: \(problem)") }
+    }
+
+    /// The findings in one sentence.
+    private var verdict: String {
+        if !problems.isEmpty {
+            return problems.count == 1 ? "There is a problem." : "There are \(problems.count) problems."
+        }
+        let missing = helpers.filter { $0.path == nil }.map(\.name) + (browser == nil ? ["a browser"] : [])
+        let broken = helpers.filter { $0.path != nil && !$0.works }.map(\.name)
+        if !broken.isEmpty { return "All works but for \(broken.joined(separator: ", "))." }
+        guard !missing.isEmpty else { return "All works." }
+        return "All works that is installed; not installed: \(missing.joined(separator: ", "))."
     }
 
     private func word(_ value: Bool) -> String { value ? "on" : "off" }

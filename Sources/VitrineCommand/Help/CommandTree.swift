@@ -1,4 +1,5 @@
 import ArgumentParser
+import VitrineCore
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -69,6 +70,46 @@ struct CommandTree: Decodable {
     /// The words that start the command.
     var path: [String] { (superCommands ?? []) + [commandName] }
 
+    /// A word in the place of a subcommand that is none.
+    struct UnknownCommand {
+        let word: String
+        /// The words before it, such as `vitrine cache`.
+        let path: [String]
+        /// The subcommand with the most similar name; nil if none is similar.
+        let suggestion: String?
+
+        var message: String {
+            let start = "“\(Printable.line(word))” is no command of \(path.joined(separator: " "))"
+            return start + (suggestion.map { "; did you mean “\($0)”?" } ?? "")
+        }
+    }
+
+    /// Returns the first word that stands in the place of a subcommand and is none; nil if all are known. `help` goes
+    /// before the command that it is about.
+    static func unknownCommand(
+        in words: [String], below root: any ParsableCommand.Type = VitrineTool.self
+    ) -> UnknownCommand? {
+        var command = root
+        var path = [root.configuration.commandName ?? ""]
+        for (index, word) in words.enumerated() {
+            let subcommands = command.configuration.subcommands
+            guard !subcommands.isEmpty, command.configuration.defaultSubcommand == nil, !word.hasPrefix("-") else {
+                return nil
+            }
+            if index == 0, word == "help" { continue }
+            let names = subcommands.compactMap(\.configuration.commandName)
+            guard let next = subcommands.first(where: { $0.configuration.commandName == word }) else {
+                let similar = names.map { (name: $0, distance: EditDistance.between(word, $0)) }
+                    .min { $0.distance < $1.distance }
+                let isSimilar = similar.map { $0.distance <= max(1, min(word.count, $0.name.count) / 3) } ?? false
+                return UnknownCommand(word: word, path: path, suggestion: isSimilar ? similar?.name : nil)
+            }
+            command = next
+            path.append(word)
+        }
+        return nil
+    }
+
     /// Returns the words that start a command, such as `vitrine cache get`.
     static func path(
         to type: any ParsableCommand.Type, below root: any ParsableCommand.Type = VitrineTool.self
@@ -79,5 +120,28 @@ struct CommandTree: Decodable {
             if let path = path(to: type, below: subcommand) { return [name] + path }
         }
         return nil
+    }
+}
+
+/// How different two words are.
+enum EditDistance {
+    /// Returns the least number of letters that are inserted, deleted, replaced or swapped with their neighbour to make
+    /// one word of the other (Damerau–Levenshtein, restricted).
+    static func between(_ first: String, _ second: String) -> Int {
+        let first = Array(first.prefix(64)), second = Array(second.prefix(64))
+        var before: [Int] = []
+        var row = Array(0...second.count)
+        for (i, letter) in first.enumerated() {
+            var next = [i + 1]
+            for (j, other) in second.enumerated() {
+                var least = min(row[j + 1] + 1, next[j] + 1, row[j] + (letter == other ? 0 : 1))
+                if i > 0, j > 0, letter == second[j - 1], first[i - 1] == other {
+                    least = min(least, before[j - 1] + 1)
+                }
+                next.append(least)
+            }
+            (before, row) = (row, next)
+        }
+        return row[second.count]
     }
 }

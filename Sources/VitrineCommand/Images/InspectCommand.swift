@@ -169,8 +169,20 @@ private struct InspectReport: Sendable, Encodable {
         return parts.joined(separator: ", ")
     }
 
+    /// Returns the usual name of a container that FFmpeg calls by all that its reader reads.
+    private static func name(ofContainer container: String) -> String {
+        switch container {
+        case "mov,mp4,m4a,3gp,3g2,mj2": "MPEG-4"
+        case "matroska,webm": "Matroska"
+        case "mpegts": "MPEG-TS"
+        case "mpeg": "MPEG-PS"
+        case "avi", "flv", "asf", "ogg", "wav", "aiff", "flac", "mp3": container.uppercased()
+        default: container
+        }
+    }
+
     private func summary(of film: VideoInfo) -> String {
-        var parts = [film.container]
+        var parts = [Self.name(ofContainer: film.container)]
         if let size { parts.append("\(size)") }
         if let duration = film.duration { parts.append(duration.formatted("%.2f s")) }
         if let rate = film.frameRate { parts.append(rate.formatted("%.4g frames a second")) }

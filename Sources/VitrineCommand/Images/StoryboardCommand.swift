@@ -43,13 +43,12 @@ struct StoryboardCommand: AsyncParsableCommand {
     @Option(help: "Frames per row, from 1 to 64.")
     var columns = 10
 
-    @Option(help: "Quality from 0 to 1.")
-    var quality = OutputFormat.defaultQuality
+    @Option(help: "Quality from 0 to 100, or from 0 to 1.")
+    var quality = QualityArgument(OutputFormat.defaultQuality)
 
     func validate() throws {
         guard (16...1024).contains(width) else { throw ValidationError("--width is a number from 16 to 1024") }
         guard (1...64).contains(columns) else { throw ValidationError("--columns is a number from 1 to 64") }
-        guard (0...1).contains(quality) else { throw ValidationError("--quality is a number from 0 to 1") }
         if let interval, !(interval.isFinite && interval > 0) {
             throw ValidationError("--interval is a number of seconds above 0")
         }
@@ -100,7 +99,7 @@ struct StoryboardCommand: AsyncParsableCommand {
     /// The paths and bytes of both files.
     private func make(_ film: ImageInput) throws -> [(path: String, bytes: [UInt8])] {
         let board = try Storyboard(of: film, interval: interval, cellWidth: width, columns: columns)
-        let image = try board.sheet.encoded(as: (format ?? .auto).outputFormat(quality: quality))
+        let image = try board.sheet.encoded(as: (format ?? .auto).outputFormat(quality: quality.value))
         // The name of a file is no URL: each byte that has a meaning there is encoded.
         let name = FilePath.name(of: output)
         let url = name.utf8.reduce(into: "") { text, byte in

@@ -62,9 +62,9 @@ struct ThumbnailCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Quality of lossy formats, from 0 (smallest file) to 1 (best). (default: 0.8, or 0.6 with --animated)",
+            "Quality of lossy formats, from 0 (smallest file) to 100 (best), or from 0 to 1. (default: 80, or 60 with --animated)",
             valueName: "quality"))
-    var quality: Double?
+    var quality: QualityArgument?
 
     @OptionGroup(title: "Animated previews") var preview: PreviewOptions
 
@@ -97,7 +97,6 @@ struct ThumbnailCommand: AsyncParsableCommand {
     var json = false
 
     func validate() throws {
-        if let quality, !(0...1).contains(quality) { throw ValidationError("--quality is a number from 0 to 1") }
         if let round {
             guard round >= 0, round.isFinite else { throw ValidationError("--round is a radius in pixels, 0 or more") }
         }

@@ -52,7 +52,8 @@ struct ThumbnailJob: Sendable {
         if let radius = command.round { processors.append(.roundCorners(radius)) }
         self.processors = processors
         format = command.format
-        quality = command.quality ?? (command.preview.animated ? Self.previewQuality : OutputFormat.defaultQuality)
+        quality =
+            command.quality?.value ?? (command.preview.animated ? Self.previewQuality : OutputFormat.defaultQuality)
         preview = command.preview
         isProgressive = command.progressive
         keepsMetadata = command.keepMetadata

@@ -123,17 +123,13 @@ struct StorePictureOptions: ParsableArguments {
     @Option(help: "Scale images down to this size in pixels: WxH, Wx or xH. (default: off)")
     var maxSize: SizeArgument?
 
-    @Option(help: "Encode images again with this quality from 0 to 1. (default: off)")
-    var quality: Double?
-
-    func validate() throws {
-        if let quality, !(0...1).contains(quality) { throw ValidationError("--quality is a number from 0 to 1") }
-    }
+    @Option(help: "Encode images again with this quality from 0 to 100, or from 0 to 1. (default: off)")
+    var quality: QualityArgument?
 
     var configuration: ImageStore.Configuration {
         var configuration = ImageStore.Configuration()
         if let maxSize { configuration.maxSize = PixelSize(width: maxSize.width ?? 0, height: maxSize.height ?? 0) }
-        configuration.quality = quality
+        configuration.quality = quality?.value
         return configuration
     }
 }
