@@ -58,6 +58,15 @@ extension ValueCache {
         completion(.success(value))
     }
 
+    /// Stores an original for a thread that may block, which waits while the queue of the disk is full.
+    package func setBlocking(
+        _ value: Value, forKey key: CacheKey, timeToLive: Duration? = nil, levels: CacheLevels = .all
+    ) throws(CacheError) {
+        try storage.putWithoutSuspending(
+            .init(value: value, key: key, area: original, timeToLive: timeToLive, levels: levels))
+        original.pendingWrites.waitUntilIdleBlocking()
+    }
+
     /// Removes a key's entry of a format, and calls `completion` on the main actor when it is gone for every later
     /// read. Memory is changed at once.
     public func remove(

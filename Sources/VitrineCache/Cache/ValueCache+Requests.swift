@@ -203,6 +203,12 @@ extension ValueCache {
             of: fetcher.key, from: AnySource(fetcher), following: priority, isRefresh: isRefresh)
     }
 
+    /// Returns the original on disk for a thread that may block, and keeps it in memory as far as the levels allow; nil
+    /// if there is none that can be decoded.
+    package func valueOnDiskBlocking(forKey key: CacheKey, levels: CacheLevels = .all) -> Value? {
+        storage.originalOnDisk(forKey: key, levels: levels)
+    }
+
     /// Returns the result of a body for the bytes of an entry on disk, if the system has all of them in memory. It
     /// neither waits for the disk nor suspends, so that event loops can call it.
     ///

@@ -63,6 +63,23 @@ extension EntryStorage {
         }
     }
 
+    /// Returns an original on disk for a thread that may block: ``ValueCache/valueOnDiskBlocking(forKey:levels:)``.
+    func originalOnDisk(forKey key: CacheKey, levels: CacheLevels) -> Value? {
+        let area = original, levels = levels.intersection(configuration.levels)
+        guard levels.contains(.readDisk) else { return nil }
+        area.pendingWrites.waitUntilIdleBlocking()
+        let ticket = register.begin(area.slot(key)), start = ContinuousClock.now
+        guard let entry = (try? area.disk.blocking.entry(forKey: key)) ?? nil,
+            let value = try? area.format.value(of: entry.bytes)
+        else { return nil }
+        metrics.record(.disk, since: start)
+        if metrics.isDue { publishMetrics() }
+        if levels.contains(.writeMemory) {
+            keepInMemory(value, expires: entry.expires, tags: entry.tags, in: area, ticket: ticket)
+        }
+        return value
+    }
+
     /// Returns the result of a body for the bytes of an original on disk, if the system has all of them in memory:
     /// ``ValueCache/withResidentBytes(forKey:_:)``.
     func withResidentBytes<Result>(

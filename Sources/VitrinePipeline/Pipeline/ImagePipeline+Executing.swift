@@ -9,7 +9,8 @@ extension ImagePipeline {
     /// Cached images are returned without calling the source. Work that waits for a slot is taken over, and its other
     /// requests served as well; work that runs already is waited for. The result is cached as any other. The thread
     /// keeps the priority it has. The source is told to stop after ``Configuration/timeLimit``; one that does not
-    /// listen keeps the thread.
+    /// listen keeps the thread. The image of a URL, of a fetcher or of loaded bytes is made as if it had been started,
+    /// and waited for.
     ///
     /// A request that was enqueued before is waited for.
     ///
@@ -20,6 +21,11 @@ extension ImagePipeline {
     public func execute(_ task: ImageTask) throws(ImagePipelineError) -> PixelImage {
         guard task.begin(in: self, byGroup: false) else { return try task.blocking.value() }
         do throws(ImagePipelineError) {
+            // Its content is loaded in a task. The image is made of that in its turn.
+            guard !(task.request.source is any RemoteImageSource) else {
+                admit(task)
+                return try task.blocking.value()
+            }
             try checkPlace(task.request.source)
             let identity = try task.request.source.identity()
             if let image = memoryHit(task.request, key(of: task.request, identity: identity)) {
@@ -45,7 +51,9 @@ extension ImagePipeline {
         if task.beginSourcePreview() {
             let render = spec.render(limits: configuration.limits, cancellation: CancellationToken())
             let key = spec.key(for: identity).appending("sourcePreview")
-            task.settleSourcePreview((try? sourcePreview(key, source: source, render: render)) ?? nil)
+            let preview = try? sourcePreview(
+                key, source: source, render: render, onMainActor: source.requiresMainActor)
+            task.settleSourcePreview(preview ?? nil)
         }
         let (job, work) = change { scheduler, effects in
             let id = scheduler.join(
@@ -59,7 +67,8 @@ extension ImagePipeline {
             if source.requiresMainActor { executeBeside(task, identity) }
             return
         }
-        if let plan = plan(for: job), let made = waitFor({ await self.found(plan) }) {
+        if let plan = plan(for: job), let made = findBlocking(plan) {
+            if let image = made.image, made.origin != .disk { storeBlocking(image, plan: plan, lifetime: .unlimited) }
             tell(job, .success(made))
             return change { $0.end(batch: work.batch, &$1) }
         }
@@ -68,25 +77,9 @@ extension ImagePipeline {
             guard (try? await Task.sleep(for: limit)) != nil else { return }
             fail(work.batch) { .timedOut(source: $0) }
         }
-        let results = makeLoaded(work)
+        let results = make(work)
         timer.cancel()
         complete(results)
-    }
-
-    /// Calls a source on this thread, after its content was loaded if it is a remote one.
-    private func makeLoaded(_ work: Work) -> Results {
-        guard let remote = work.source as? any RemoteImageSource else { return make(work) }
-        do {
-            let context = beginLoad(ofBatch: work.batch, priority: work.slot.priority)
-            let content = try remote.loadBlocking(context, cancellation: work.cancellation)
-            if context.isRefresh { waitFor { await self.removeResults(of: work.identity) } }
-            var work = work
-            (work.source, work.loaded) = (content.source, content)
-            return make(work)
-        } catch {
-            let error = ImagePipelineError(thrown: error, source: work.identity.sourceName)
-            return Results(work: work, results: work.parts.map { _ in .failure(error) })
-        }
     }
 
     /// Makes an image that is being made elsewhere once more, for its request alone.
@@ -99,24 +92,12 @@ extension ImagePipeline {
         task.finish(make(work).results[0], from: .source)
     }
 
-    private func found(_ plan: Plan) async -> Made? {
-        guard let (made, lifetime) = await find(plan) else { return nil }
-        if let image = made.image, made.origin != .disk { await store(image, plan: plan, lifetime: lifetime) }
-        return made
-    }
-
     /// The form of ``contains(_:at:)`` for the disk and for threads that may block.
     package func isOnDisk(_ request: ImageRequest) -> Bool {
         guard configuration.usesDiskCache, request.cacheLevels.contains(.readDisk),
             let identity = try? request.source.identity()
         else { return false }
         return cache.isOnDiskBlocking(request.spec.key(for: identity))
-    }
-
-    private func waitFor<T: Sendable>(_ body: @escaping @Sendable () async -> T) -> T {
-        let promise = Promise<T>()
-        Task { promise.fulfill(await body()) }
-        return promise.wait()
     }
 }
 

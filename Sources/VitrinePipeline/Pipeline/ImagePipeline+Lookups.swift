@@ -71,12 +71,35 @@ extension ImagePipeline {
                 }
             }
         }
-        if let image = configuration.externalThumbnails?.thumbnail(
-            of: plan.source, for: plan.spec.render(limits: configuration.limits, cancellation: CancellationToken()))
-        {
-            return (Made(image: image, origin: .shared), .unlimited)
-        }
+        if let image = externalThumbnail(plan) { return (Made(image: image, origin: .shared), .unlimited) }
         return await fromDerived(plan).map { (Made(image: $0.image, origin: .derived), $0.lifetime) }
+    }
+
+    /// Does the same on a thread that may block, for an image that is wanted of a source with unlimited results.
+    func findBlocking(_ plan: Plan) -> Made? {
+        if plan.options.contains(.readMemory), let image = cache[plan.key] { return Made(image: image, origin: .memory) }
+        let readsDisk = plan.options.contains(.readDisk)
+        if readsDisk, let image = cache.valueOnDiskBlocking(forKey: plan.key, levels: diskLevels(plan.options)) {
+            derivedSizes.add(plan.spec, of: plan.identity)
+            return Made(image: image, origin: .disk)
+        }
+        if let image = externalThumbnail(plan) { return Made(image: image, origin: .shared) }
+        let (known, possible) = derivedSizes.candidates(for: plan.spec, of: plan.identity)
+        let inMemory = derivedInMemory(
+            plan.spec, identity: plan.identity, known: known, source: plan.source, options: plan.options)
+        if let (image, _) = inMemory { return Made(image: image, origin: .derived) }
+        guard readsDisk else { return nil }
+        for spec in known + possible {
+            let larger = cache.valueOnDiskBlocking(forKey: spec.key(for: plan.identity), levels: .disk)
+            if let larger, let image = try? plan.spec.reduced(larger) { return Made(image: image, origin: .derived) }
+        }
+        return nil
+    }
+
+    /// A thumbnail that programs share.
+    private func externalThumbnail(_ plan: Plan) -> PixelImage? {
+        configuration.externalThumbnails?.thumbnail(
+            of: plan.source, for: plan.spec.render(limits: configuration.limits, cancellation: CancellationToken()))
     }
 
     /// How long an image in memory may be kept. Results of local sources have no limit.
@@ -95,9 +118,12 @@ extension ImagePipeline {
 
     /// An image on disk. One that is damaged was removed, and is made again.
     private func fromDisk(_ key: CacheKey, _ options: CacheLevels) async -> PixelImage? {
-        var levels: CacheLevels = .readDisk
-        if options.contains(.writeMemory) { levels.insert(.writeMemory) }
-        return try? await cache.value(forKey: key, depth: .disk, levels: levels)
+        try? await cache.value(forKey: key, depth: .disk, levels: diskLevels(options))
+    }
+
+    /// The levels for a look at the disk, which memory keeps if the options say so.
+    private func diskLevels(_ options: CacheLevels) -> CacheLevels {
+        options.contains(.writeMemory) ? [.readDisk, .writeMemory] : .readDisk
     }
 
     // MARK: Siblings
@@ -141,8 +167,28 @@ extension ImagePipeline {
 
     /// Keeps an image where its requests, the pipeline and the source say, for as long as its original is fresh.
     func store(_ image: PixelImage, plan: Plan, lifetime: ResultLifetime) async {
+        guard let (levels, timeToLive) = storage(plan, lifetime) else { return }
+        do throws(CacheError) {
+            try await cache.set(image, forKey: plan.key, timeToLive: timeToLive, levels: levels)
+        } catch {
+            log.debug("An image was not stored: \(error)")
+        }
+    }
+
+    /// Does the same on a thread that may block.
+    func storeBlocking(_ image: PixelImage, plan: Plan, lifetime: ResultLifetime) {
+        guard let (levels, timeToLive) = storage(plan, lifetime) else { return }
+        do throws(CacheError) {
+            try cache.setBlocking(image, forKey: plan.key, timeToLive: timeToLive, levels: levels)
+        } catch {
+            log.debug("An image was not stored: \(error)")
+        }
+    }
+
+    /// The levels of an image and its time to live; nil if it is not to be kept.
+    private func storage(_ plan: Plan, _ lifetime: ResultLifetime) -> (levels: CacheLevels, timeToLive: Duration?)? {
         let now = cache.configuration.clock.now
-        guard !lifetime.isOver(at: now) else { return }
+        guard !lifetime.isOver(at: now) else { return nil }
         derivedSizes.add(plan.spec, of: plan.identity)
         var levels: CacheLevels = []
         if plan.options.contains(.writeDisk) {
@@ -153,12 +199,7 @@ extension ImagePipeline {
             levels = .writeMemory
         }
         levels.formIntersection(lifetime.levels)
-        guard !levels.isEmpty else { return }
-        do throws(CacheError) {
-            try await cache.set(image, forKey: plan.key, timeToLive: lifetime.timeToLive(at: now), levels: levels)
-        } catch {
-            log.debug("A thumbnail was not stored: \(error)")
-        }
+        return levels.isEmpty ? nil : (levels, lifetime.timeToLive(at: now))
     }
 }
 

@@ -177,12 +177,7 @@ extension ImagePipeline {
             return state.withLock { $0.statistics.discarded += 1 }
         }
         if case .success(let made) = result, let image = made.image {
-            let stored = Promise<Void>()
-            Task {
-                await self.store(image, plan: plan, lifetime: lifetime)
-                stored.fulfill(())
-            }
-            stored.wait()
+            storeBlocking(image, plan: plan, lifetime: lifetime)
             if made.origin == .source, let shared = configuration.externalThumbnails {
                 let request = plan.spec.render(limits: configuration.limits, cancellation: CancellationToken())
                 shared.store(image, of: plan.source, for: request)

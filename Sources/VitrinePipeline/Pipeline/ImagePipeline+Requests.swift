@@ -201,9 +201,11 @@ extension ImagePipeline {
             callPool.abandon(id) { slot.finish() }
         }
         let render = spec.render(limits: configuration.limits, cancellation: flight.cancellation)
-        call(id, slot, on: placing, onMainActor: source.requiresMainActor) { [self] in
+        let onMainActor = source.requiresMainActor
+        call(id, slot, on: placing, onMainActor: onMainActor) { [self] in
             guard !flight.cancellation.isCancelled else { return }
-            flight.finish(Result { try sourcePreview(flight.key, source: source, render: render) })
+            flight.finish(
+                Result { try sourcePreview(flight.key, source: source, render: render, onMainActor: onMainActor) })
         } onFailure: { error in
             flight.finish(.failure(error("\(type(of: source))")))
         }
@@ -211,28 +213,15 @@ extension ImagePipeline {
 
     /// The preview from its cache, or from the source. May block, but for the main actor, where the disk is left
     /// out.
-    func sourcePreview(_ key: CacheKey, source: any ImageSource, render: RenderRequest) throws -> PixelImage? {
+    func sourcePreview(
+        _ key: CacheKey, source: any ImageSource, render: RenderRequest, onMainActor: Bool
+    ) throws -> PixelImage? {
         guard configuration.cachesPreviews else { return try source.preview(render) }
         if let image = sourcePreviews[key] { return image }
-        let onMainActor = source.requiresMainActor
-        if !onMainActor, configuration.usesDiskCache {
-            let found = Promise<PixelImage?>()
-            Task {
-                found.fulfill(try? await sourcePreviews.value(forKey: key))
-            }
-            if let image = found.wait() { return image }
-        }
+        let usesDisk = !onMainActor && configuration.usesDiskCache
+        if usesDisk, let image = sourcePreviews.valueOnDiskBlocking(forKey: key) { return image }
         guard let image = try source.preview(render) else { return nil }
-        if onMainActor || !configuration.usesDiskCache {
-            sourcePreviews[key] = image
-        } else {
-            let stored = Promise<Void>()
-            Task {
-                _ = try? await sourcePreviews.set(image, forKey: key)
-                stored.fulfill(())
-            }
-            stored.wait()
-        }
+        if usesDisk { try? sourcePreviews.setBlocking(image, forKey: key) } else { sourcePreviews[key] = image }
         return image
     }
 }

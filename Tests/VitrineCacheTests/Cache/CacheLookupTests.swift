@@ -189,6 +189,23 @@ struct CacheLookupTests {
         #expect(try await cache.value(forKey: "lake") == "again")
     }
 
+    @Test func threadsThatMayBlockUseTheDisk() async throws {
+        let fixture = try CacheFixture<String>()
+        let cache = fixture.cache
+        try await offPool { try cache.setBlocking("water", forKey: "lake", timeToLive: .seconds(60)) }
+        #expect(cache["lake"] == "water")
+        cache.clearMemory()
+        #expect(try await offPool { cache.isOnDiskBlocking("lake") && !cache.isOnDiskBlocking("hill") })
+        #expect(try await offPool { cache.valueOnDiskBlocking(forKey: "hill") } == nil)
+        #expect(try await offPool { cache.valueOnDiskBlocking(forKey: "lake", levels: .readDisk) } == "water")
+        #expect(cache["lake"] == nil)
+        #expect(try await offPool { cache.valueOnDiskBlocking(forKey: "lake") } == "water")
+        #expect(cache["lake"] == "water")
+        fixture.clock.advance(by: .seconds(61))
+        #expect(try await offPool { cache.valueOnDiskBlocking(forKey: "lake") } == nil)
+        #expect(try await offPool { !cache.isOnDiskBlocking("lake") })
+    }
+
     @Test func namesKeepCachesApart() async throws {
         let fixture = try CacheFixture<String>(name: "a/b")
         let other = fixture.another(name: "a")
