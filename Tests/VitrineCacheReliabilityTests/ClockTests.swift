@@ -16,7 +16,9 @@ struct ClockTests {
     private static let start = 1_800_000_000
 
     private func cache(_ clock: SetClock, _ directory: TemporaryDirectory) -> DiskCache.Blocking {
-        DiskCache(directory: directory.file("cache"), configuration: .init(clock: clock.wall)).blocking
+        var configuration = DiskCache.Configuration()
+        configuration.clock = clock.wall
+        return DiskCache(directory: directory.file("cache"), configuration: configuration).blocking
     }
 
     @Test func freshEntriesStayFreshWhenTheClockGoesBack() async throws {
@@ -60,8 +62,9 @@ struct ClockTests {
         try await offPool {
             let directory = try TemporaryDirectory(), clock = SetClock(Self.start)
             var random = SeededGenerator(3)
-            let configuration = DiskCache.Configuration(
-                capacity: 300_000, eviction: .leastRecentlyUsed, timeToLive: .seconds(1000), clock: clock.wall)
+            var configuration = DiskCache.Configuration(
+                capacity: 300_000, eviction: .leastRecentlyUsed, timeToLive: .seconds(1000))
+            configuration.clock = clock.wall
             let cache = DiskCache(directory: directory.file("cache"), configuration: configuration).blocking
             for step in 0..<2000 {
                 clock.set(Self.start + Int.random(in: -2_000_000_000...2_000_000_000, using: &random))

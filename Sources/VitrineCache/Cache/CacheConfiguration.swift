@@ -95,8 +95,8 @@ extension CacheConfiguration {
     /// The disk level's part of the configuration.
     func disk() -> DiskCache.Configuration {
         var disk = DiskCache.Configuration(
-            capacity: diskCapacity, eviction: eviction, version: version, compatibleVersions: compatibleVersions,
-            clock: clock)
+            capacity: diskCapacity, eviction: eviction, version: version, compatibleVersions: compatibleVersions)
+        disk.clock = clock
         disk.expiredRetention = expiredRetention
         // There is a source to ask, and the age of such an entry is unknown.
         disk.expiresFutureEntries = true

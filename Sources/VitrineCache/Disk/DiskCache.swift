@@ -324,8 +324,8 @@ extension DiskCache {
         public var compatibleVersions: [String]
         /// Opens an existing cache and changes nothing, not even access times.
         public var isReadOnly: Bool
-        /// Tells the time for expiry and last use.
-        public var clock: WallClock
+        /// Tells the time for expiry and last use. Default: the system's clock.
+        public var clock: WallClock = .system
         /// Whether an entry with a lifetime that was created in the future, before the clock was set back, is expired.
         /// Otherwise its lifetime begins now.
         package var expiresFutureEntries = false
@@ -336,8 +336,7 @@ extension DiskCache {
         /// Creates a configuration.
         public init(
             capacity: ByteCount = .megabytes(500), eviction: Eviction = .sizeAndFrequency, timeToLive: Duration? = nil,
-            version: String? = nil, compatibleVersions: [String] = [], isReadOnly: Bool = false,
-            clock: WallClock = .system
+            version: String? = nil, compatibleVersions: [String] = [], isReadOnly: Bool = false
         ) {
             self.capacity = capacity
             self.eviction = eviction
@@ -345,7 +344,6 @@ extension DiskCache {
             self.version = version
             self.compatibleVersions = compatibleVersions
             self.isReadOnly = isReadOnly
-            self.clock = clock
         }
     }
 }

@@ -31,8 +31,9 @@ struct ObjectsSelection: ParsableArguments {
     func run(_ body: (ObjectStore) async throws(PersistenceError) -> Void) async throws {
         do throws(PersistenceError) {
             // A registry of its own, so that only the schemas of the store count.
-            let coder = PersistentCoder(registry: TypeRegistry())
-            try await body(ObjectStore(at: store, configuration: .init(coder: coder, isReadOnly: true)))
+            var configuration = ObjectStore.Configuration(coder: PersistentCoder(registry: TypeRegistry()))
+            configuration.isReadOnly = true
+            try await body(ObjectStore(at: store, configuration: configuration))
         } catch {
             Diagnostics.write("vitrine objects: \(reason(error))")
             throw ExitCode(1)

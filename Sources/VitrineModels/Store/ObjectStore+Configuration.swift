@@ -28,13 +28,13 @@ extension ObjectStore {
         /// Whether the store is opened for reading only. Default false.
         ///
         /// It works in directories that are not writable, and reads all committed changes.
-        public var isReadOnly: Bool
+        public var isReadOnly = false
 
         /// Creates a configuration.
         public init(
             durability: Durability = .full, coder: PersistentCoder = PersistentCoder(),
             cipher: (any ObjectEncryption)? = nil, memoryCapacity: ByteCount = .zero, version: String? = nil,
-            compatibleVersions: [String] = [], isReadOnly: Bool = false
+            compatibleVersions: [String] = []
         ) {
             self.durability = durability
             self.coder = coder
@@ -42,7 +42,6 @@ extension ObjectStore {
             self.memoryCapacity = memoryCapacity
             self.version = version
             self.compatibleVersions = compatibleVersions
-            self.isReadOnly = isReadOnly
         }
     }
 }

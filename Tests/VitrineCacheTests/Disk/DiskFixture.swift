@@ -23,7 +23,8 @@ final class DiskFixture: Sendable {
     var now: Duration { offset.withLock { $0 } }
 
     func cache(_ change: (inout DiskCache.Configuration) -> Void = { _ in }) -> DiskCache {
-        var configuration = DiskCache.Configuration(clock: clock)
+        var configuration = DiskCache.Configuration()
+        configuration.clock = clock
         change(&configuration)
         return DiskCache(directory: path, configuration: configuration)
     }
