@@ -114,7 +114,7 @@ extension MemoryCacheStatistics {
     mutating func add(_ other: MemoryCacheStatistics) {
         hits += other.hits
         misses += other.misses
-        revivals += other.revivals
+        weakHits += other.weakHits
         insertions += other.insertions
         evictions += other.evictions
         refusals += other.refusals

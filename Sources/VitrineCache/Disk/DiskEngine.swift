@@ -71,7 +71,7 @@ final class DiskEngine: Sendable {
         while true {
             var replaced: Operation?
             if tryEnqueue(operation, forKey: key, replacing: &replaced) { return }
-            await queue.waitForRoom(for: operation)
+            await queue.waitForSpace(for: operation)
         }
     }
 

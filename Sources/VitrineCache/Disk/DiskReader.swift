@@ -133,16 +133,16 @@ final class DiskReader: @unchecked Sendable {
         // Another entry with the same identifier.
         guard select.integer(at: 9) == key.format.id else { return (.nothing, false) }
         var row = Row()
-        let seal = EntrySum.withBytes(of: key.key) { key -> UInt64? in
+        let properties = EntryChecksum.withBytes(of: key.key) { key -> UInt64? in
             select.withBytes(at: 0) { stored in
                 guard stored.count == key.count else { return nil }
                 if let a = stored.baseAddress, let b = key.baseAddress, memcmp(a, b, key.count) != 0 { return nil }
                 return fill(&row, select, key: key)
             }
         }
-        guard let seal else { return (.nothing, false) }
+        guard let properties else { return (.nothing, false) }
         if try isPending(row) { return (.nothing, false) }
-        let sum = UInt64(bitPattern: select.integer(at: 7)) ^ seal
+        let sum = UInt64(bitPattern: select.integer(at: 7)) ^ properties
         let body = select.integer(at: 8)
         if row.isFile { return (try readFile(id: id, row: row, sum: sum), false) }
         guard body < 0 else { return (try readBody(body, of: id, row: &row, sum: sum) ? .row(row) : .damaged, false) }
@@ -163,7 +163,7 @@ final class DiskReader: @unchecked Sendable {
         case .wouldWait:
             throw DatabaseError(reason: .wouldWait, code: 0, message: "a body is not in memory", path: path, sql: nil)
         case .bytes(let bytes):
-            guard bytes.withUnsafeBytes({ EntrySum.body($0, id: id) }) == sum else { return .damaged }
+            guard bytes.withUnsafeBytes({ EntryChecksum.body($0, id: id) }) == sum else { return .damaged }
             var row = row
             row.body = bytes
             return .row(row)
@@ -181,7 +181,7 @@ final class DiskReader: @unchecked Sendable {
         defer { select.reset() }
         guard try select.step() else { return false }
         row.body = select.bytes(at: 0)
-        return row.body.count == row.size && row.body.withUnsafeBytes { EntrySum.body($0, id: id) } == sum
+        return row.body.count == row.size && row.body.withUnsafeBytes { EntryChecksum.body($0, id: id) } == sum
     }
 
     private func readFile(id: Int64, row: Row, sum: UInt64) throws(DatabaseError) -> Found {
@@ -190,7 +190,7 @@ final class DiskReader: @unchecked Sendable {
         if !waits, row.size > Self.largestAtOnce { return .nothing }
         let found: (bytes: [UInt8], isSuccessor: Bool)?
         do throws(FileError) {
-            found = try BodyFile.find(file, size: row.size, waits: waits) { EntrySum.body($0, id: id) == sum }
+            found = try BodyFile.find(file, size: row.size, waits: waits) { EntryChecksum.body($0, id: id) == sum }
         } catch {
             return waits ? .unreadable(error) : .nothing
         }
@@ -211,7 +211,7 @@ final class DiskReader: @unchecked Sendable {
             if !validator.isEmpty { row.validator = [UInt8](validator) }
             return select.withBytes(at: 10) { tags in
                 if !tags.isEmpty { row.tags = EntryTags(encoded: tags, generation: origin.generation) }
-                return EntrySum.seal(
+                return EntryChecksum.properties(
                     key: key, created: row.created, expires: row.expires, validator: validator, tags: tags)
             }
         }
@@ -257,7 +257,7 @@ final class DiskReader: @unchecked Sendable {
         select.bind(key.id, at: 1)
         guard try select.step(), select.integer(at: 9) == key.format.id else { return nil }
         var row = Row()
-        let isSame = EntrySum.withBytes(of: key.key) { key in
+        let isSame = EntryChecksum.withBytes(of: key.key) { key in
             select.withBytes(at: 0) { stored in
                 let isSame = stored.elementsEqual(key)
                 if isSame { _ = fill(&row, select, key: key) }

@@ -40,7 +40,7 @@ extension MemoryCache {
     ) -> IncomingEntry<Key, Value> {
         IncomingEntry(
             MemoryEntry(key: key, value: value), hash: key.hash64, cost: max(1, cost), lifetime: lifetime(expires),
-            tags: tags, revive: weakReference?(value))
+            tags: tags, resolve: weakReference?(value))
     }
 
     /// Stores a value. Runs nothing of the user's.
@@ -73,7 +73,7 @@ extension MemoryCache {
             if change.isKept { change.cost = incoming.cost }
             guard let key else { return }
             change.needsSweep = storage.register(
-                key, cost: incoming.cost, lifetime: incoming.lifetime, revive: incoming.revive)
+                key, cost: incoming.cost, lifetime: incoming.lifetime, resolve: incoming.resolve)
             if hasTags { storage.setTags(incoming.tags, of: key) }
         }
     }
@@ -182,14 +182,14 @@ extension MemoryStorage {
     /// - Returns: Whether the caller should look for dead registrations.
     @usableFromInline
     mutating func register(
-        _ key: Key, cost: Int, lifetime: EntryLifetime?, revive: (@Sendable () -> Value?)?
+        _ key: Key, cost: Int, lifetime: EntryLifetime?, resolve: (@Sendable () -> Value?)?
     ) -> Bool {
         guard alive != nil else { return false }
-        guard let revive, capacity > 0 else {
+        guard let resolve, capacity > 0 else {
             alive?.forget(key)
             return false
         }
-        alive?.register(key, cost: cost, lifetime: lifetime, revive: revive)
+        alive?.register(key, cost: cost, lifetime: lifetime, resolve: resolve)
         guard alive?.needsSweep == true else { return false }
         alive?.beginSweep()
         return true
@@ -201,7 +201,7 @@ extension MemoryCache {
     ///
     /// - Parameter isUse: Whether to store the value again and count the miss as a hit.
     @usableFromInline
-    func revived(_ key: Key, _ hash: UInt64, now: Duration?, isUse: Bool) -> Value? {
+    func valueAliveElsewhere(_ key: Key, _ hash: UInt64, now: Duration?, isUse: Bool) -> Value? {
         let found = storage.withLock { storage -> WeakValueIndex<Key, Value>.Registration? in
             // Someone may have stored it since, or it is here and expired: then it is not to be found elsewhere.
             guard storage.slot(of: key, hash) == nil else { return nil }
@@ -210,14 +210,14 @@ extension MemoryCache {
             return registration
         }
         // Outside the lock: this may run anyone's code, and so may the end of the value.
-        guard let found, let value = found.revive() else { return nil }
+        guard let found, let value = found.resolve() else { return nil }
         guard isUse else { return value }
         var change = MemoryChange<Key, Value>()
         let most = budget?.entryLimit ?? .max
         changing { storage in
             storage.statistics.misses &-= 1
             storage.statistics.hits &+= 1
-            storage.statistics.revivals &+= 1
+            storage.statistics.weakHits &+= 1
             // Unless it was removed or replaced meanwhile; the value was right when it was asked for.
             guard storage.alive?.holds(found.id, key) == true, storage.slot(of: key, hash) == nil,
                 found.cost <= storage.maximumEntryCost, found.cost <= storage.capacity,
@@ -236,7 +236,7 @@ extension MemoryCache {
     @usableFromInline
     func forgetDead() {
         let all = storage.withLock { $0.alive?.all ?? [] }
-        let dead = all.filter { $0.registration.revive() == nil }.map { (key: $0.key, id: $0.registration.id) }
+        let dead = all.filter { $0.registration.resolve() == nil }.map { (key: $0.key, id: $0.registration.id) }
         storage.withLock { storage in
             storage.alive?.forget(dead: dead)
             for (key, _) in dead { storage.forgetTags(of: key) }

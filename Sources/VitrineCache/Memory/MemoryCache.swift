@@ -32,7 +32,7 @@ import VitrineCore
 /// - ``totalCost``
 /// - ``trim(to:)``
 public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
-    @usableFromInline let storage: StripedLock<MemoryStorage<Key, Value>, LookupTally>
+    @usableFromInline let storage: StripedLock<MemoryStorage<Key, Value>, LookupCounts>
     /// Set before the first entry with a lifetime is stored: until then lookups need not know the time.
     @usableFromInline let isTimed: Atomic<Bool>
     @usableFromInline let clock: WallClock
@@ -81,7 +81,7 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
             MemoryStorage(
                 capacity: configuration.capacity.bytes, maximumEntryCost: configuration.maximumEntryCost.bytes,
                 findsAlive: weakReference != nil),
-            tally: LookupTally())
+            counts: LookupCounts())
         isTimed = Atomic(false)
         clock = configuration.clock
         timeToLive = configuration.timeToLive
@@ -119,14 +119,14 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
         let hash = key.hash64
         // Read outside the lock: it is anyone's code.
         let now = isTimed.load(ordering: .relaxed) ? clock.now : nil
-        let found = storage.withSharedLock { storage, tally in
+        let found = storage.withSharedLock { storage, counts in
             let found = storage.lookUp(key, hash, now: now)
-            if case .found = found { tally.hits &+= 1 } else { tally.misses &+= 1 }
+            if case .found = found { counts.hits &+= 1 } else { counts.misses &+= 1 }
             return found
         }
         switch found {
         case .found(let value): return value
-        case .missing: return weakReference == nil ? nil : revived(key, hash, now: now, isUse: true)
+        case .missing: return weakReference == nil ? nil : valueAliveElsewhere(key, hash, now: now, isUse: true)
         case .ended: return settled(key, hash, now: now)
         }
     }
@@ -142,7 +142,7 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
             storage.statistics.hits &+= 1
             return storage.entries[slot].value
         }
-        if value == nil, weakReference != nil { return revived(key, hash, now: now, isUse: true) }
+        if value == nil, weakReference != nil { return valueAliveElsewhere(key, hash, now: now, isUse: true) }
         return value
     }
 
@@ -167,7 +167,7 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
             guard let slot = storage.slot(of: key, hash), storage.isFresh(slot, now) else { return nil }
             return storage.entries[slot].value
         }
-        if value == nil, weakReference != nil { return revived(key, hash, now: now, isUse: false) }
+        if value == nil, weakReference != nil { return valueAliveElsewhere(key, hash, now: now, isUse: false) }
         return value
     }
 
@@ -183,7 +183,7 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
         }
         if let found { return (found, tags) }
         guard weakReference != nil else { return nil }
-        return revived(key, hash, now: now, isUse: false).map { ($0, tags) }
+        return valueAliveElsewhere(key, hash, now: now, isUse: false).map { ($0, tags) }
     }
 
     /// How many keys have tags, those of values alive elsewhere included. For tests.
@@ -230,11 +230,11 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
 
     /// The counters since the creation of the cache.
     package var statistics: MemoryCacheStatistics {
-        storage.withLock { storage, tallies in
+        storage.withLock { storage, counts in
             var statistics = storage.statistics
-            for tally in tallies {
-                statistics.hits &+= tally.hits
-                statistics.misses &+= tally.misses
+            for count in counts {
+                statistics.hits &+= count.hits
+                statistics.misses &+= count.misses
             }
             return statistics
         }
@@ -311,13 +311,13 @@ package struct MemoryCacheConfiguration: Sendable {
 /// The counters of a memory cache since its creation.
 @usableFromInline
 package struct MemoryCacheStatistics: Sendable, Hashable {
-    /// Lookups that found a value, revived ones included.
+    /// Lookups that found a value, those alive elsewhere included.
     @usableFromInline package var hits = 0
     /// Lookups that found none, or an expired one.
     @usableFromInline package var misses = 0
     /// Lookups that found a value evicted here but alive elsewhere.
-    @usableFromInline package var revivals = 0
-    /// Values stored, in place of an older one or not, revivals included.
+    @usableFromInline package var weakHits = 0
+    /// Values stored, in place of an older one or not, weak hits included.
     @usableFromInline package var insertions = 0
     /// Entries removed to make room, or because the capacity was lowered or memory became scarce.
     @usableFromInline package var evictions = 0

@@ -257,19 +257,19 @@ package struct IncomingEntry<Key: HashedKey, Value: Sendable>: Sendable {
     @usableFromInline let cost: Int
     @usableFromInline let lifetime: EntryLifetime?
     @usableFromInline let tags: EntryTags
-    @usableFromInline let revive: (@Sendable () -> Value?)?
+    @usableFromInline let resolve: (@Sendable () -> Value?)?
 
     @inlinable
     init(
         _ entry: MemoryEntry<Key, Value>, hash: UInt64, cost: Int, lifetime: EntryLifetime?, tags: EntryTags,
-        revive: (@Sendable () -> Value?)?
+        resolve: (@Sendable () -> Value?)?
     ) {
         self.entry = entry
         self.hash = hash
         self.cost = cost
         self.lifetime = lifetime
         self.tags = tags
-        self.revive = revive
+        self.resolve = resolve
     }
 }
 
@@ -318,7 +318,7 @@ package enum MemoryLookup<Value: Sendable>: Sendable {
 
 /// How many lookups found something and how many nothing.
 @usableFromInline
-package struct LookupTally: Sendable {
+package struct LookupCounts: Sendable {
     @usableFromInline var hits = 0
     @usableFromInline var misses = 0
 

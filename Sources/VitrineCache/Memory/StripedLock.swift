@@ -16,14 +16,14 @@ import Darwin
 /// about ten nanoseconds per processor for a writer. The idea is that of the "big reader" locks of Linux 2.4
 /// (`include/linux/brlock.h`).
 ///
-/// Unchecked: a lock type. State and stripes have fixed addresses. The state is changed under all locks only, a tally
-/// under its own lock.
+/// Unchecked: a lock type. State and stripes have fixed addresses. The state is changed under all locks only, and
+/// the counts of a stripe under its own lock.
 @usableFromInline
-package struct StripedLock<State: ~Copyable, Tally: Sendable>: ~Copyable, @unchecked Sendable {
-    /// For each processor its lock and, from ``tallyOffset`` on, its tally.
+package struct StripedLock<State: ~Copyable, Counts: Sendable>: ~Copyable, @unchecked Sendable {
+    /// For each processor its lock and, from ``countsOffset`` on, its counts.
     @usableFromInline let stripes: UnsafeMutableRawPointer
     @usableFromInline let stride: Int
-    @usableFromInline let tallyOffset: Int
+    @usableFromInline let countsOffset: Int
     /// The number of stripes, a power of two, minus 1.
     @usableFromInline let mask: Int
     @usableFromInline let state: UnsafeMutablePointer<State>
@@ -38,20 +38,20 @@ package struct StripedLock<State: ~Copyable, Tally: Sendable>: ~Copyable, @unche
     ///
     /// - Parameters:
     ///   - state: The guarded state.
-    ///   - tally: The initial tally of each processor's readers.
+    ///   - counts: The initial counts of each processor's readers.
     ///   - stripes: The number of stripes, rounded up to a power of two, for tests. Default: one for each processor, at
     ///     most eight.
-    package init(_ state: consuming sending State, tally: Tally, stripes count: Int = CurrentProcessor.limit) {
+    package init(_ state: consuming sending State, counts: Counts, stripes count: Int = CurrentProcessor.limit) {
         var rounded = 1
         while rounded < min(count, Self.mostStripes) { rounded *= 2 }
         mask = rounded - 1
-        tallyOffset = Self.round(MemoryLayout<Locked<Void>>.size, to: MemoryLayout<Tally>.alignment)
-        stride = Self.round(tallyOffset + MemoryLayout<Tally>.size, to: Self.alignment)
+        countsOffset = Self.round(MemoryLayout<Locked<Void>>.size, to: MemoryLayout<Counts>.alignment)
+        stride = Self.round(countsOffset + MemoryLayout<Counts>.size, to: Self.alignment)
         stripes = .allocate(byteCount: stride * rounded, alignment: Self.alignment)
         for index in 0..<rounded {
             let stripe = stripes + index * stride
             stripe.bindMemory(to: Locked<Void>.self, capacity: 1).initialize(to: Locked(()))
-            (stripe + tallyOffset).bindMemory(to: Tally.self, capacity: 1).initialize(to: tally)
+            (stripe + countsOffset).bindMemory(to: Counts.self, capacity: 1).initialize(to: counts)
         }
         self.state = .allocate(capacity: 1)
         self.state.initialize(to: state)
@@ -62,7 +62,7 @@ package struct StripedLock<State: ~Copyable, Tally: Sendable>: ~Copyable, @unche
         state.deallocate()
         for index in 0...mask {
             lock(index).deinitialize(count: 1)
-            tally(index).deinitialize(count: 1)
+            counts(index).deinitialize(count: 1)
         }
         stripes.deallocate()
     }
@@ -80,18 +80,18 @@ package struct StripedLock<State: ~Copyable, Tally: Sendable>: ~Copyable, @unche
     }
 
     @inlinable @inline(__always)
-    borrowing func tally(_ index: Int) -> UnsafeMutablePointer<Tally> {
-        (stripes + index &* stride + tallyOffset).assumingMemoryBound(to: Tally.self)
+    borrowing func counts(_ index: Int) -> UnsafeMutablePointer<Counts> {
+        (stripes + index &* stride + countsOffset).assumingMemoryBound(to: Counts.self)
     }
 
-    /// Reads concurrently with other readers. Apart from the tally, the body may change only atomics.
+    /// Reads concurrently with other readers. Apart from the counts, the body may change only atomics.
     @inlinable @inline(__always)
     package borrowing func withSharedLock<Result: Sendable>(
-        _ body: (borrowing State, inout Tally) -> Result
+        _ body: (borrowing State, inout Counts) -> Result
     ) -> Result {
         let index = mask == 0 ? 0 : processor.number & mask
-        let tally = tally(index), state = state
-        return lock(index).pointee.withLockSpinning { _ in body(state.pointee, &tally.pointee) }
+        let counts = counts(index), state = state
+        return lock(index).pointee.withLockSpinning { _ in body(state.pointee, &counts.pointee) }
     }
 
     /// Reads or changes, alone.
@@ -101,9 +101,9 @@ package struct StripedLock<State: ~Copyable, Tally: Sendable>: ~Copyable, @unche
         return locked(from: 0) { body(&state.pointee) }
     }
 
-    /// Reads or changes the state exclusively, with the tallies of the readers.
-    package borrowing func withLock<Result: Sendable>(tallies body: (inout State, [Tally]) -> Result) -> Result {
-        locked(from: 0) { body(&state.pointee, (0...mask).map { tally($0).pointee }) }
+    /// Reads or changes the state exclusively, with the counts of the readers.
+    package borrowing func withLock<Result: Sendable>(counts body: (inout State, [Counts]) -> Result) -> Result {
+        locked(from: 0) { body(&state.pointee, (0...mask).map { counts($0).pointee }) }
     }
 
     /// Takes the locks from a number on, always in this order.

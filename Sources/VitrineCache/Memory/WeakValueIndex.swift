@@ -15,7 +15,7 @@ package struct WeakValueIndex<Key: HashedKey, Value: Sendable>: Sendable {
         /// The lifetime it was stored with.
         package var lifetime: EntryLifetime?
         /// Gives the value back while it is alive.
-        package let revive: @Sendable () -> Value?
+        package let resolve: @Sendable () -> Value?
     }
 
     private typealias Identity = KeyIdentity<Key>
@@ -39,10 +39,10 @@ package struct WeakValueIndex<Key: HashedKey, Value: Sendable>: Sendable {
 
     /// Registers a value under its key, in place of the one before.
     package mutating func register(
-        _ key: Key, cost: Int, lifetime: EntryLifetime?, revive: @escaping @Sendable () -> Value?
+        _ key: Key, cost: Int, lifetime: EntryLifetime?, resolve: @escaping @Sendable () -> Value?
     ) {
         lastID += 1
-        registrations[Identity(key: key)] = Registration(id: lastID, cost: cost, lifetime: lifetime, revive: revive)
+        registrations[Identity(key: key)] = Registration(id: lastID, cost: cost, lifetime: lifetime, resolve: resolve)
     }
 
     /// The registration of a key, as long as its lifetime is not over.

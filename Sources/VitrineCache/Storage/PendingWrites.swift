@@ -61,7 +61,7 @@ package final class PendingWrites: Sendable {
             let isDone = body { trySend(operation, forKey: key, replacing: &replaced) }
             if isDone { return }
             await waitUntilIdle()
-            await disk.engine.queue.waitForRoom(for: operation)
+            await disk.engine.queue.waitForSpace(for: operation)
         }
     }
 

@@ -79,7 +79,7 @@ import VitrineCache
         bodies.shuffle(using: &random)
         for _ in 0..<2000 { space.release(bodies.removeLast()) }
         space.applyReleases()
-        space.room = 9000
+        space.capacity = 9000
         #expect(space.isCrowded && space.end == 16_000)
         var turns = 0
         while space.isCrowded, turns < 1000 {

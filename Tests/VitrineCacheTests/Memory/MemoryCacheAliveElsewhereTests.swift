@@ -27,7 +27,7 @@ struct MemoryCacheAliveElsewhereTests {
         #expect(cache.keys.contains(0))
         #expect(cache[1] == nil)
         let statistics = cache.statistics
-        #expect(statistics.hits == 1 && statistics.misses == 1 && statistics.revivals == 1)
+        #expect(statistics.hits == 1 && statistics.misses == 1 && statistics.weakHits == 1)
         #expect(cache.totalCost == 10)
     }
 

@@ -135,7 +135,7 @@ struct MemoryCacheModelTests {
             }
         }
         #expect(wrong.value == 0)
-        #expect(cache.statistics.revivals > 0)
+        #expect(cache.statistics.weakHits > 0)
         #expect((0..<500).allSatisfy { cache[$0] === kept[$0] })
     }
 }

@@ -37,7 +37,7 @@ struct StripedLockTests {
 private final class Held: Sendable {
     private let lock: StripedLock<[Int], Int>
 
-    init(_ stripes: Int) { lock = StripedLock([0, 0], tally: 0, stripes: stripes) }
+    init(_ stripes: Int) { lock = StripedLock([0, 0], counts: 0, stripes: stripes) }
 
     func change() {
         lock.withLock { state in
@@ -47,13 +47,13 @@ private final class Held: Sendable {
     }
 
     var isWhole: Bool {
-        lock.withSharedLock { state, tally in
-            tally += 1
+        lock.withSharedLock { state, counts in
+            counts += 1
             return state[0] == state[1]
         }
     }
 
     var changes: Int { lock.withSharedLock { state, _ in state[0] } }
-    var readings: Int { lock.withLock { _, tallies in tallies.reduce(0, +) } }
+    var readings: Int { lock.withLock { _, counts in counts.reduce(0, +) } }
     var bytes: Int { lock.bytes }
 }

@@ -106,7 +106,7 @@ struct DatabaseRecovery {
             body: .ready([]), created: select.integer(at: 2), expires: select.integerIfPresent(at: 3),
             validator: select.bytes(at: 4), tags: tags)
         let sum = UInt64(bitPattern: select.integer(at: 5))
-            ^ EntrySum.seal(
+            ^ EntryChecksum.properties(
                 key: key, created: put.created, expires: put.expires, validator: put.validator, tags: encoded)
         guard let bytes = body(id, size: size, isFile: isFile, sum: sum) else { return nil }
         let hits = max(1, min(15, select.integer(at: 6)))
@@ -116,7 +116,7 @@ struct DatabaseRecovery {
     private func body(_ id: Int64, size: Int, isFile: Bool, sum: UInt64) -> [UInt8]? {
         guard !isFile else {
             let path = from.bodyPath(id)
-            let found = try? BodyFile.find(path, size: size) { EntrySum.body($0, id: id) == sum }
+            let found = try? BodyFile.find(path, size: size) { EntryChecksum.body($0, id: id) == sum }
             if found?.isSuccessor == true { BodyFile.promoteSuccessor(of: path) }
             return found?.bytes
         }
@@ -128,7 +128,7 @@ struct DatabaseRecovery {
         } else {
             bytes = select.bytes(at: 7)
         }
-        let isWhole = bytes.count == size && bytes.withUnsafeBytes { EntrySum.body($0, id: id) } == sum
+        let isWhole = bytes.count == size && bytes.withUnsafeBytes { EntryChecksum.body($0, id: id) } == sum
         return isWhole ? bytes : nil
     }
 

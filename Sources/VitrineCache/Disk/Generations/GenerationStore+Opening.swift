@@ -170,9 +170,9 @@ extension GenerationStore {
             var saved = 0
             // A damaged database may fail in any way; then the new one is empty.
             try? writer.transaction {
-                var salvage = try DatabaseRecovery(from: generation, to: writer, formats: formats.all)
-                salvage.run(Limits(formats))
-                saved = salvage.saved
+                var recovery = try DatabaseRecovery(from: generation, to: writer, formats: formats.all)
+                recovery.run(Limits(formats))
+                saved = recovery.saved
             }
             log.error(
                 "disk cache was damaged; its intact entries were recovered",

@@ -70,8 +70,8 @@ package struct BlockSpace {
     private var cursor = 0
     /// All blocks before this one are in use.
     private var lowest = 0
-    /// The number of blocks that the capacity has room for.
-    package var room = blockLimit
+    /// The number of blocks that fit the capacity of the cache.
+    package var capacity = blockLimit
 
     package init() {}
 
@@ -106,12 +106,12 @@ package struct BlockSpace {
     /// The blocks that count towards the capacity: those in use, and free ones that the file needs between them.
     package var occupied: Int { used + min(end - used, spare) }
 
-    /// The blocks that are left alone: those that the capacity has room for, and some more, which are used again soon.
-    package var mostRoom: Int { room + room / 64 }
+    /// The blocks that are left alone: those that fit the capacity, and some more, which are used again soon.
+    package var growthLimit: Int { capacity + capacity / 64 }
 
-    /// Whether the file is longer than the capacity has room for. Then bodies go to its beginning, so that its end gets
+    /// Whether the file is longer than the capacity allows. Then bodies go to its beginning, so that its end gets
     /// free.
-    package var isCrowded: Bool { end > mostRoom }
+    package var isCrowded: Bool { end > growthLimit }
 
     // MARK: Allocating
 
@@ -256,7 +256,7 @@ package struct BlockSpace {
     /// releases while it takes others.
     package var spare: Int { Self.reserve(used: used) + releaseLimit }
 
-    /// The number of free blocks above which some are given back even if the capacity has room for them. Evictions free
+    /// The number of free blocks above which some are given back even if they fit the capacity. Evictions free
     /// many at once, and to write into blocks costs less than to give them back and take them again.
     package var mostSpare: Int { used / 4 + 64 }
 

@@ -60,9 +60,9 @@ final class BlockStore {
         let database = try connection.statements().database
         let version = try database.changesOfOthers()
         guard spaceVersion != version else { return }
-        let room = space.room
+        let capacity = space.capacity
         space = BlockSpace()
-        space.room = room
+        space.capacity = capacity
         let select = try database.cachedStatement("SELECT id,bits FROM space ORDER BY id")
         defer { select.reset() }
         var isSound = true
@@ -109,7 +109,7 @@ final class BlockStore {
 
     // MARK: The size of the file
 
-    /// Gives free blocks back to the file system that are too many, or for which the capacity has no room. Called after
+    /// Gives free blocks back to the file system that are too many, or that do not fit the capacity. Called after
     /// the transaction that has released some. The caller holds the process lock, so that no other process takes them
     /// meanwhile.
     ///
@@ -124,14 +124,16 @@ final class BlockStore {
         space.cutEnd()
         file.cut(to: space.end)
         // From the end, as new bodies go to the beginning.
-        file.giveBack(space.freeRuns.reversed(), above: space.mostRoom, downTo: max(space.room, least))
+        file.giveBack(space.freeRuns.reversed(), above: space.growthLimit, downTo: max(space.capacity, least))
     }
 
-    /// Notes how many blocks the capacity has room for beside the pages and the files. In a transaction.
+    /// Notes how many blocks fit the capacity beside the pages and the files. In a transaction.
     func noteCapacity(_ capacity: Int, pages: Int, fileBytes: Int) {
-        let room = capacity.addingReportingOverflow(Self.pageAllowance)
+        let limit = capacity.addingReportingOverflow(Self.pageAllowance)
         let others = max(0, pages) &* BlockSpace.blockBytes &+ max(0, fileBytes)
-        space.room = room.overflow ? BlockSpace.blockLimit : max(0, room.partialValue &- others) / BlockSpace.blockBytes
+        space.capacity =
+            limit.overflow
+            ? BlockSpace.blockLimit : max(0, limit.partialValue &- others) / BlockSpace.blockBytes
     }
 
     /// Cuts the free end of the file, and gives other free blocks back. The caller holds the process lock.

@@ -118,32 +118,32 @@ private func systemRead(_ descriptor: Int32, target: UnsafeMutableRawPointer, co
 ///
 /// Made of two independent hashes joined by exclusive or, so that times and validator can change without the body being
 /// read again. It finds damage; it is no protection against someone who writes into the directory on purpose.
-enum EntrySum {
+enum EntryChecksum {
     /// Over body and key. ``StableHash`` takes the length into account.
     static func body(_ bytes: UnsafeRawBufferPointer, id: Int64) -> UInt64 {
         StableHash.hash(bytes, seed: UInt64(bitPattern: id))
     }
 
     /// Computes the checksum of the properties that cannot be checked otherwise, and the text of the key.
-    static func seal(
+    static func properties(
         key: UnsafeRawBufferPointer, created: Int64, expires: Int64?, validator: UnsafeRawBufferPointer,
         tags: UnsafeRawBufferPointer
     ) -> UInt64 {
         let times = (created, expires ?? .min, Int64(validator.count))
         let head = withUnsafeBytes(of: times) { StableHash.hash($0, seed: 0x7665_7272_696e_6520) }
         let middle = StableHash.hash(key, seed: head)
-        let seal = validator.isEmpty ? middle : StableHash.hash(validator, seed: middle)
-        return tags.isEmpty ? seal : StableHash.hash(tags, seed: ~seal)
+        let sum = validator.isEmpty ? middle : StableHash.hash(validator, seed: middle)
+        return tags.isEmpty ? sum : StableHash.hash(tags, seed: ~sum)
     }
 
-    /// The seal of a key that is at hand.
-    static func seal(
+    /// The checksum of the properties with a key that is at hand.
+    static func properties(
         key: CacheKey, created: Int64, expires: Int64?, validator: [UInt8], tags: [UInt8]
     ) -> UInt64 {
         withBytes(of: key) { key in
             validator.withUnsafeBytes { validator in
                 tags.withUnsafeBytes {
-                    seal(key: key, created: created, expires: expires, validator: validator, tags: $0)
+                    properties(key: key, created: created, expires: expires, validator: validator, tags: $0)
                 }
             }
         }

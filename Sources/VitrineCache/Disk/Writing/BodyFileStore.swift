@@ -111,18 +111,18 @@ final class BodyFileStore {
             "SELECT key,size,created,expires,validator,sum,tags FROM entry WHERE id=?")
         select.bind(id, at: 1)
         guard try select.step() else { return }
-        let seal = select.withBytes(at: 0) { key in
+        let properties = select.withBytes(at: 0) { key in
             select.withBytes(at: 4) { validator in
                 select.withBytes(at: 6) { tags in
-                    EntrySum.seal(
+                    EntryChecksum.properties(
                         key: key, created: select.integer(at: 2), expires: select.integerIfPresent(at: 3),
                         validator: validator, tags: tags)
                 }
             }
         }
-        let sum = UInt64(bitPattern: select.integer(at: 5)) ^ seal
+        let sum = UInt64(bitPattern: select.integer(at: 5)) ^ properties
         // What cannot be read now is found where it is, later.
-        let found = try? BodyFile.find(path, size: Int(select.integer(at: 1))) { EntrySum.body($0, id: id) == sum }
+        let found = try? BodyFile.find(path, size: Int(select.integer(at: 1))) { EntryChecksum.body($0, id: id) == sum }
         guard let found else { return }
         if found.isSuccessor { BodyFile.promoteSuccessor(of: path) } else { unlink(BodyFile.successor(of: path)) }
     }

@@ -61,7 +61,7 @@ extension DiskWriter {
                 }
             }
             // A longer validator may have taken it above the capacity.
-            for format in formats { try makeRoom(for: 0, in: format, conditions: conditions) }
+            for format in formats { try evictEntries(for: 0, in: format, conditions: conditions) }
             try commit()
             noteBatch(capacity: total)
         } catch {
@@ -82,7 +82,7 @@ extension DiskWriter {
         for format in formats {
             try eviction.removeExpired(from: format.id, before: conditions.now &- conditions.retention)
             // Lowered by this process or written by one with more.
-            try makeRoom(for: 0, in: format, conditions: conditions)
+            try evictEntries(for: 0, in: format, conditions: conditions)
         }
     }
 
@@ -101,7 +101,7 @@ extension DiskWriter {
         }
         guard bytes.count > conditions.inlineLimit else {
             if let stored { try entries.delete(stored) }
-            try makeRoom(for: charge, in: key.format, conditions: conditions)
+            try evictEntries(for: charge, in: key.format, conditions: conditions)
             try insert(put, bytes: bytes, key: key, hits: stored?.hits ?? 1, isFile: false)
             return
         }
@@ -114,7 +114,7 @@ extension DiskWriter {
         do {
             try begin(storingFileOf: id)
             if let stored { try entries.delete(stored, keepingFile: true) }
-            try makeRoom(for: charge, in: key.format, conditions: conditions)
+            try evictEntries(for: charge, in: key.format, conditions: conditions)
             try insert(put, bytes: bytes, key: key, hits: stored?.hits ?? 1, isFile: true)
             try commit()
         } catch {
@@ -135,10 +135,10 @@ extension DiskWriter {
         try entries.insert(put, bytes: bytes, key: key, hits: hits, rank: rank, isFile: isFile)
     }
 
-    private func makeRoom(
+    private func evictEntries(
         for charge: Int, in format: DiskFormat, conditions: BatchConditions
     ) throws(DatabaseError) {
-        try eviction.makeRoom(for: charge, in: format, total: conditions.total, now: conditions.now)
+        try eviction.evictEntries(for: charge, in: format, total: conditions.total, now: conditions.now)
     }
 
     /// Evicts the entries above the limits, some hundred in a transaction, so that readers and other writers can run in
@@ -153,11 +153,11 @@ extension DiskWriter {
                     let account = try accounts.account(format)
                     guard account.bytes > bytes else { continue }
                     // A step of the log's size at most: on a full disk there is room for no more.
-                    try eviction.makeRoom(in: format, to: max(bytes, account.bytes - (1 << 20)), now: now)
+                    try eviction.evictEntries(of: format, to: max(bytes, account.bytes - (1 << 20)), now: now)
                     isDone = try isDone && accounts.account(format).bytes <= bytes
                 }
                 guard accounts.totals.bytes > limits.total else { return }
-                try eviction.makeRoom(to: max(limits.total, accounts.totals.bytes - (1 << 20)), now: now)
+                try eviction.evictEntries(to: max(limits.total, accounts.totals.bytes - (1 << 20)), now: now)
                 isDone = isDone && accounts.totals.bytes <= limits.total
             }
         }

@@ -103,8 +103,9 @@ final class EntryTable {
         }
         let charge = Self.charge(bytes: bytes.count, key: key, put)
         let tags = put.tags.encoded(in: purgeOrigin.generation)
-        let sum = bytes.withUnsafeBytes { EntrySum.body($0, id: id) }
-            ^ EntrySum.seal(key: key, created: put.created, expires: put.expires, validator: put.validator, tags: tags)
+        let sum = bytes.withUnsafeBytes { EntryChecksum.body($0, id: id) }
+            ^ EntryChecksum.properties(
+                key: key, created: put.created, expires: put.expires, validator: put.validator, tags: tags)
         core.insert.bind(id, at: 1)
         core.insert.bind(Array(key.identity.utf8), at: 2)
         core.insert.bind(bytes.count, at: 3)
@@ -239,11 +240,11 @@ extension EntryTable {
         let isFile = select.integer(at: 6) == 0
         let new = patch.applied(to: old)
         let tags = select.bytes(at: 7)
-        func seal(_ put: Put) -> UInt64 {
-            EntrySum.seal(
+        func properties(_ put: Put) -> UInt64 {
+            EntryChecksum.properties(
                 key: key, created: put.created, expires: put.expires, validator: put.validator, tags: tags)
         }
-        let change = seal(old) ^ seal(new)
+        let change = properties(old) ^ properties(new)
         select.reset()
         let update = try database.prepare("UPDATE entry SET created=?2,expires=?3,validator=?4,sum=?5 WHERE id=?1")
         update.bind(id, at: 1)
@@ -271,8 +272,11 @@ extension EntryTable {
             let change = select.withBytes(at: 1) { key in
                 select.withBytes(at: 4) { validator in
                     select.withBytes(at: 6) { tags in
-                        EntrySum.seal(key: key, created: created, expires: old, validator: validator, tags: tags)
-                            ^ EntrySum.seal(key: key, created: now, expires: renewed, validator: validator, tags: tags)
+                        func properties(created: Int64, expires: Int64?) -> UInt64 {
+                            EntryChecksum.properties(
+                                key: key, created: created, expires: expires, validator: validator, tags: tags)
+                        }
+                        return properties(created: created, expires: old) ^ properties(created: now, expires: renewed)
                     }
                 }
             }

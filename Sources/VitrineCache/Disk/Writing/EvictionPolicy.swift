@@ -1,7 +1,7 @@
 import VitrineCore
 import VitrineDatabase
 
-/// Chooses the entries that make room, and removes them.
+/// Chooses the entries that are evicted, and removes them.
 ///
 /// Lazy greedy dual by size and frequency: the rank of an entry is the rank of the last evicted entry of its format,
 /// plus its worth. An access only raises the count of the entry. When eviction meets an entry that was accessed since
@@ -42,18 +42,18 @@ final class EvictionPolicy {
     }
 
     /// Evicts until an entry fits into its format and into the total.
-    func makeRoom(for charge: Int, in format: DiskFormat, total: Int, now: Int64) throws(DatabaseError) {
+    func evictEntries(for charge: Int, in format: DiskFormat, total: Int, now: Int64) throws(DatabaseError) {
         let limit = format.limit.load(ordering: .relaxed)
         // Of a lone format the entries go that its own order would evict.
         let isLone = try accounts.holdsAll(format.id)
         let own = isLone ? min(limit, total) : limit
-        try makeRoom(in: format.id, to: own == .max ? .max : own - charge, now: now)
+        try evictEntries(of: format.id, to: own == .max ? .max : own - charge, now: now)
         guard !isLone else { return }
-        try makeRoom(to: total == .max ? .max : total - charge, now: now)
+        try evictEntries(to: total == .max ? .max : total - charge, now: now)
     }
 
     /// Evicts until a format counts no more than that: expired entries first, then by rank.
-    func makeRoom(in format: Int64, to bytes: Int, now: Int64) throws(DatabaseError) {
+    func evictEntries(of format: Int64, to bytes: Int, now: Int64) throws(DatabaseError) {
         var mayHaveExpired = true
         while true {
             let account = try accounts.account(format)
@@ -74,10 +74,10 @@ final class EvictionPolicy {
     /// Evicts until all formats together count no more than that: expired entries first. Then each format names the
     /// entry that its own order would evict, and of those the one goes that was not used for the longest time, of the
     /// larger format if that is the same. Formats that no program uses any more so lose theirs first.
-    func makeRoom(to bytes: Int, now: Int64) throws(DatabaseError) {
+    func evictEntries(to bytes: Int, now: Int64) throws(DatabaseError) {
         guard accounts.totals.bytes > bytes else { return }
         let formats = try accounts.storedFormats()
-        if formats.count == 1, let format = formats.first { return try makeRoom(in: format, to: bytes, now: now) }
+        if formats.count == 1, let format = formats.first { return try evictEntries(of: format, to: bytes, now: now) }
         // A little more, as asking all formats costs more than evicting an entry.
         let bytes = max(0, bytes - bytes / 256)
         for format in formats {

@@ -64,7 +64,7 @@ final class WriteQueue: @unchecked Sendable {
     ///   a user's value.
     func add(_ operation: Operation, forKey key: EntryKey, replacing replaced: inout Operation?) -> Added {
         monitor.lock()
-        guard hasRoom(for: operation.heldBytes) else {
+        guard hasSpace(for: operation.heldBytes) else {
             monitor.unlock()
             return .full
         }
@@ -79,7 +79,7 @@ final class WriteQueue: @unchecked Sendable {
     /// - Returns: nil if nothing was added.
     func addBlocking(_ operation: Operation, forKey key: EntryKey, since epoch: Int? = nil) -> Added? {
         monitor.lock()
-        while epoch ?? clearingCount == clearingCount, !hasRoom(for: operation.heldBytes) {
+        while epoch ?? clearingCount == clearingCount, !hasSpace(for: operation.heldBytes) {
             blockedThreads += 1
             monitor.wait()
             blockedThreads -= 1
@@ -95,13 +95,13 @@ final class WriteQueue: @unchecked Sendable {
     }
 
     /// Returns when there may be room.
-    func waitForRoom(for operation: Operation) async {
+    func waitForSpace(for operation: Operation) async {
         await withCheckedContinuation { continuation in
             monitor.lock()
-            let hasRoom = hasRoom(for: operation.heldBytes)
-            if !hasRoom { blockedTasks.append(continuation) }
+            let hasSpace = hasSpace(for: operation.heldBytes)
+            if !hasSpace { blockedTasks.append(continuation) }
             monitor.unlock()
-            if hasRoom { continuation.resume() }
+            if hasSpace { continuation.resume() }
         }
     }
 
@@ -163,7 +163,7 @@ final class WriteQueue: @unchecked Sendable {
         withExtendedLifetime(dropped) {}
     }
 
-    private func hasRoom(for bytes: Int) -> Bool {
+    private func hasSpace(for bytes: Int) -> Bool {
         let count = waiting.count + writing.count
         return count == 0 || (count < limits.entries && waitingBytes + writingBytes + bytes <= limits.bytes)
     }
