@@ -154,7 +154,7 @@ package final class ProcessLock: Sendable {
     private static func open(_ path: String) throws(FileError) -> Int32 {
         let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW
         // The method hides the function.
-        let descriptor = VitrineCore.open(path, flags: flags, mode: 0o600)
+        let descriptor = VitrineCore.open(path, flags, 0o600)
         guard descriptor >= 0 else { throw FileError(operation: "open", path: path, code: errno) }
         return descriptor
     }

@@ -97,7 +97,7 @@ struct CommandTree: Decodable {
                 return nil
             }
             if index == 0, word == "help" { continue }
-            let names = subcommands.compactMap(\.configuration.commandName)
+            let names = subcommands.compactMap { $0.configuration.commandName }
             guard let next = subcommands.first(where: { $0.configuration.commandName == word }) else {
                 let similar = names.map { (name: $0, distance: EditDistance.between(word, $0)) }
                     .min { $0.distance < $1.distance }

@@ -10,9 +10,10 @@ import Darwin
 
 // Overloads of the system's functions for paths as text. Swift would pass the UTF-8 of the text to the C functions.
 // These overloads are preferred wherever this module is imported, and pass the bytes that the text represents (see
-// PathText). A text with a zero byte fails with EINVAL instead of leading to another file.
+// PathText). A text with a zero byte fails with EINVAL instead of leading to another file. Their parameters have no labels,
+// as those of the system have none: with labels, calls would silently reach the functions of the system.
 
-package func open(_ path: String, flags: Int32, mode: mode_t = 0) -> Int32 {
+package func open(_ path: String, _ flags: Int32, _ mode: mode_t = 0) -> Int32 {
     PathText.withSystemPath(path, failure: -1) { open($0, flags, mode) }
 }
 
@@ -48,7 +49,7 @@ package func mkdir(_ path: String, _ mode: mode_t) -> Int32 {
 }
 
 @discardableResult
-package func readlink(_ path: String, target: UnsafeMutablePointer<CChar>, count: Int) -> Int {
+package func readlink(_ path: String, _ target: UnsafeMutablePointer<CChar>, _ count: Int) -> Int {
     PathText.withSystemPath(path, failure: -1) { readlink($0, target, count) }
 }
 
@@ -89,7 +90,7 @@ package func cfilesystem_rename_exclusive(_ path: String, _ target: String) -> I
 
 #if !canImport(Darwin)
 @discardableResult
-package func inotify_add_watch(_ descriptor: Int32, path: String, mask: UInt32) -> Int32 {
+package func inotify_add_watch(_ descriptor: Int32, _ path: String, _ mask: UInt32) -> Int32 {
     PathText.withSystemPath(path, failure: -1) { inotify_add_watch(descriptor, $0, mask) }
 }
 #endif
