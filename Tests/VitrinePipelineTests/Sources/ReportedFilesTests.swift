@@ -51,9 +51,11 @@ struct ReportedFilesTests {
         let expected = file.quarters.split(separator: " ").compactMap { UInt32($0, radix: 16) }
         let means = Self.quarters(of: image)
         try #require(means.count == expected.count)
+        // Poppler 25 draws text a little lighter than poppler 22.
+        let tolerance: Double = file.name.hasSuffix(".pdf") ? 6 : 3
         for (mean, color) in zip(means, expected) {
             let wanted = [24, 16, 8, 0].map { Double(color >> $0 & 255) }
-            #expect(zip(mean, wanted).allSatisfy { abs($0 - $1) <= 3 }, "\(file.name): \(mean) instead of \(wanted)")
+            #expect(zip(mean, wanted).allSatisfy { abs($0 - $1) <= tolerance }, "\(file.name): \(mean) instead of \(wanted)")
         }
     }
 
