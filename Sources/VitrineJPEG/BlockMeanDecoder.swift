@@ -168,7 +168,7 @@ struct BlockMeanPlane {
     var plane: PixelPlane {
         PixelPlane(
             width: size.width, height: size.height, channels: 1, bytesPerRow: bytesPerRow,
-            extentWidth: extentWidth, extentHeight: extentHeight, storage: storage)
+            extent: (extentWidth, extentHeight), storage: storage)
     }
 }
 

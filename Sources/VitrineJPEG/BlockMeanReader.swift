@@ -584,7 +584,9 @@ extension BlockMeanReader {
             }
         }
         return PixelPlane(
-            width: width, height: height, channels: 3, extentWidth: planes.map(\.extentWidth).max(),
-            extentHeight: planes.map(\.extentHeight).max(), storage: storage)
+            width: width, height: height, channels: 3,
+            extent: (
+                planes.map(\.extentWidth).max() ?? Double(width), planes.map(\.extentHeight).max() ?? Double(height)
+            ), storage: storage)
     }
 }

@@ -26,12 +26,15 @@ package struct LibJPEGDecoder: ImageDecoding {
     ///   coefficients breaks the limit ``ImageLimits/Kind/memory``. Processes that the library does not have are
     ///   ``ImageError/unsupported(input:reason:)``. A cancellation takes effect within a row of blocks.
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
-        var image = try decode(
-            source, eighths: LibJPEGDecoder.eighths(for: request),
-            request.reduction < 1.25 || request.allowsScaling ? .pixels : .smallerPlanes,
-            limits: request.limits, allowsPartial: request.options.allowsPartial, cancellation: request.cancellation,
-            room: request.room, scalingTo: request.allowsScaling ? request.target : nil, region: request.region,
-            margin: request.options.acceptsMeans ? JPEGRegion.marginOfMeans : JPEGRegion.margin)
+        var options = Options(
+            eighths: LibJPEGDecoder.eighths(for: request),
+            output: request.reduction < 1.25 || request.allowsScaling ? .pixels : .smallerPlanes,
+            limits: request.limits, allowsPartial: request.options.allowsPartial, cancellation: request.cancellation)
+        options.memory = request.room
+        options.target = request.allowsScaling ? request.target : nil
+        options.region = request.region
+        options.margin = request.options.acceptsMeans ? JPEGRegion.marginOfMeans : JPEGRegion.margin
+        var image = try decode(source, options)
         image.colorProfile = request.info.colorProfile
         return image
     }
@@ -68,22 +71,44 @@ package struct LibJPEGDecoder: ImageDecoding {
         allowsPartial: Bool = false, cancellation: CancellationToken = CancellationToken()
     ) throws(ImageError) -> DecodedImage {
         try decode(
-            source, eighths: eighths, isPlanar ? .planes : .pixels, limits: limits, allowsPartial: allowsPartial,
-            cancellation: cancellation, room: nil, scalingTo: nil, region: nil, margin: 0)
+            source,
+            Options(
+                eighths: eighths, output: isPlanar ? .planes : .pixels, limits: limits, allowsPartial: allowsPartial,
+                cancellation: cancellation))
     }
 
-    /// - Parameters:
-    ///   - room: Where the planes are put; nil for memory of their own.
-    ///   - target: The size to which pixels are scaled while they are decoded; nil if they are not.
-    ///   - region: The part that is decoded, at least; nil for everything.
-    ///   - margin: The pixels around the region.
-    private func decode(
-        _ source: ByteSource, eighths: Int, _ output: Output, limits: ImageLimits, allowsPartial: Bool,
-        cancellation: CancellationToken, room: SharedBuffer?, scalingTo target: PixelSize?,
-        region: PixelRect?, margin: Int
-    ) throws(ImageError) -> DecodedImage {
+    /// The part of a file that is decoded, and the form of the result.
+    private struct Options {
+        /// The scale: 1, 2, 4 or 8.
+        let eighths: Int
+        let output: Output
+        let limits: ImageLimits
+        let allowsPartial: Bool
+        let cancellation: CancellationToken
+        /// Where the planes are put; nil for memory of their own.
+        var memory: SharedBuffer?
+        /// The size to which pixels are scaled while they are decoded; nil if they are not.
+        var target: PixelSize?
+        /// The part that is decoded, at least; nil for everything.
+        var region: PixelRect?
+        /// The pixels around the region.
+        var margin = 0
+
+        init(
+            eighths: Int, output: Output, limits: ImageLimits, allowsPartial: Bool, cancellation: CancellationToken
+        ) {
+            self.eighths = eighths
+            self.output = output
+            self.limits = limits
+            self.allowsPartial = allowsPartial
+            self.cancellation = cancellation
+        }
+    }
+
+    private func decode(_ source: ByteSource, _ choice: Options) throws(ImageError) -> DecodedImage {
+        let (eighths, limits) = (choice.eighths, choice.limits)
         guard source.count > 0 else { throw .empty(input: source.name) }
-        let input = LibJPEGInput(source, cancellation)
+        let input = LibJPEGInput(source, choice.cancellation)
         guard let decoder = input.makeDecoder() else {
             throw .limitExceeded(input: source.name, limit: .memory, actual: 0, allowed: 0)
         }
@@ -107,8 +132,8 @@ package struct LibJPEGDecoder: ImageDecoding {
         var options = cjpeg_decode_options()
         options.eighths = Int32(eighths)
         // The library crops rows of pixels only.
-        let wanted = region.flatMap { JPEGRegion($0, of: size, eighths: eighths, margin: margin) }
-        options.planar = wanted == nil ? output.rawValue : Output.pixels.rawValue
+        let wanted = choice.region.flatMap { JPEGRegion($0, of: size, eighths: eighths, margin: choice.margin) }
+        options.planar = wanted == nil ? choice.output.rawValue : Output.pixels.rawValue
         options.maximum_coefficient_bytes = UInt64(clamping: limits.maximumCoefficientBytes)
         options.maximum_scans = Int32(LibJPEGDecoder.maximumScans)
         var layout = cjpeg_layout()
@@ -120,21 +145,22 @@ package struct LibJPEGDecoder: ImageDecoding {
             try check(
                 cjpeg_decoder_crop(decoder, &crop.x, crop.y, &crop.width, crop.height, &layout))
             shown = crop.stored(of: size, eighths: eighths)
-            let (part, status) = rows(decoder, layout: layout, crop: crop, of: size, eighths: eighths, room: room)
+            let (part, status) = rows(
+                decoder, layout: layout, crop: crop, of: size, eighths: eighths, memory: choice.memory)
             try check(status)
             planes = [part]
-        } else if let target, let rows = ScaledRows(layout, to: target) {
+        } else if let target = choice.target, let rows = ScaledRows(layout, to: target) {
             let (scaled, status) = rows.scale(decoder)
             try check(status)
             guard let scaled else { throw .cancelled(input: source.name) }
             planes = [scaled]
         } else {
-            planes = makePlanes(layout, room)
+            planes = makePlanes(layout, choice.memory)
             try check(finish(decoder, planes))
         }
         let isTruncated = cjpeg_decoder_is_truncated(decoder) != 0
         let isDamaged = cjpeg_decoder_is_damaged(decoder) != 0
-        if !allowsPartial {
+        if !choice.allowsPartial {
             if isTruncated { throw .truncated(input: source.name) }
             if isDamaged { throw .undecodable(.jpeg, input: source.name) }
         }
@@ -151,9 +177,9 @@ package struct LibJPEGDecoder: ImageDecoding {
     /// The rows of a part, behind which nothing is decoded.
     private func rows(
         _ decoder: OpaquePointer, layout: cjpeg_layout, crop: JPEGRegion, of size: PixelSize, eighths: Int,
-        room: SharedBuffer?
+        memory: SharedBuffer?
     ) -> (PixelPlane, cjpeg_status) {
-        var plane = makePlanes(layout, room)[0]
+        var plane = makePlanes(layout, memory)[0]
         // The last block of a row may reach beyond the picture.
         let right = Double(size.width * eighths) / 8 - Double(crop.x)
         let bottom = Double(size.height * eighths) / 8 - Double(crop.y)
@@ -190,7 +216,7 @@ package struct LibJPEGDecoder: ImageDecoding {
     }
 
     /// Memory for the planes, with the rows and columns that the library writes beyond the image.
-    private func makePlanes(_ layout: cjpeg_layout, _ room: SharedBuffer?) -> [PixelPlane] {
+    private func makePlanes(_ layout: cjpeg_layout, _ memory: SharedBuffer?) -> [PixelPlane] {
         let described = [layout.planes.0, layout.planes.1, layout.planes.2]
         return described.prefix(Int(layout.plane_count)).map { plane in
             let channels = Int(layout.channels)
@@ -198,8 +224,8 @@ package struct LibJPEGDecoder: ImageDecoding {
             let count = bytesPerRow * Int(plane.padded_height)
             return PixelPlane(
                 width: Int(plane.width), height: Int(plane.height), channels: channels, bytesPerRow: bytesPerRow,
-                extentWidth: plane.extent_width, extentHeight: plane.extent_height,
-                storage: room?.storage(byteCount: count) ?? PixelStorage(zeroedByteCount: count))
+                extent: (plane.extent_width, plane.extent_height),
+                storage: memory?.storage(byteCount: count) ?? PixelStorage(zeroedByteCount: count))
         }
     }
 }

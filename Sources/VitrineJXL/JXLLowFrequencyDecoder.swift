@@ -299,8 +299,8 @@ extension JXLLowFrequencyPlanes {
             }
         }
         return PixelPlane(
-            width: columns, height: rows, channels: 3, extentWidth: Double(width) / 8,
-            extentHeight: Double(height) / 8, storage: storage)
+            width: columns, height: rows, channels: 3, extent: (Double(width) / 8, Double(height) / 8),
+            storage: storage)
     }
 
     /// The samples as planes of Y′CbCr, chroma as subsampled as it is.
@@ -318,8 +318,8 @@ extension JXLLowFrequencyPlanes {
                 }
             }
             return PixelPlane(
-                width: columns, height: rows, channels: 1, extentWidth: Double(width) / Double(stepX),
-                extentHeight: Double(height) / Double(stepY), storage: storage)
+                width: columns, height: rows, channels: 1,
+                extent: (Double(width) / Double(stepX), Double(height) / Double(stepY)), storage: storage)
         }
     }
 }

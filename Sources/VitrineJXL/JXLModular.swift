@@ -58,16 +58,15 @@ struct JXLModularStream {
         for i in tree.nodes.indices where tree.nodes[i].property < 0 {
             tree.nodes[i].child = Int(code.clusters[tree.nodes[i].child])
         }
-        var weighted = JXLWeightedPredictor(weights, width: channel.width)
+        var weighted = JXLWeightedPredictor(weights, width: channel.width, isUsed: tree.usesWeightedPredictor)
         defer { weighted.deallocate() }
-        let usesWeighted = tree.usesWeightedPredictor
         let result = tree.nodes.withUnsafeBufferPointer { nodes in
             Result { () throws(JXLFault) in
                 for y in 0..<channel.height {
                     maximumSteps &+= channel.width &* JXLModularStream.stepsPerSample
                     try row(
-                        &bits, channel: channel, y: y, nodes: nodes.baseAddress!, usesWeighted: usesWeighted,
-                        weighted: &weighted, previous: previous)
+                        &bits, channel: channel, y: y, nodes: nodes.baseAddress!, weighted: &weighted,
+                        previous: previous)
                     try bits.check()
                     guard steps <= maximumSteps else { throw .unsupported("a tree of too many levels") }
                 }
@@ -78,8 +77,9 @@ struct JXLModularStream {
 
     private mutating func row(
         _ bits: inout JXLBits, channel: Channel, y: Int, nodes: UnsafePointer<JXLModularTree.Node>,
-        usesWeighted: Bool, weighted: inout JXLWeightedPredictor, previous: [Channel]
+        weighted: inout JXLWeightedPredictor, previous: [Channel]
     ) throws(JXLFault) {
+        let usesWeighted = weighted.isUsed
         let row = channel.samples + y * channel.stride
         let above = y > 0 ? row - channel.stride : row
         let above2 = y > 1 ? above - channel.stride : above
@@ -94,8 +94,7 @@ struct JXLModularStream {
             around.nn = y > 1 ? Int(above2[x]) : around.n
             around.ww = x > 1 ? Int(row[x &- 2]) : around.w
             around.nee = x &+ 2 < width && y > 0 ? Int(above[x &+ 2]) : around.ne
-            let byWeights = usesWeighted
-                ? weighted.predict(x, y, n: around.n, w: around.w, ne: around.ne, nw: around.nw, nn: around.nn) : 0
+            let byWeights = usesWeighted ? weighted.predict(x, y, around: around) : 0
             let gradient = around.w &+ around.n &- around.nw
 
             var node = nodes[0]
@@ -312,6 +311,8 @@ private struct JXLWeightedPredictor {
         }
     }
 
+    /// Whether the tree of the channel uses it.
+    let isUsed: Bool
     private let parameters: Parameters
     private let width: Int
     // Two rows each of what the predictor as a whole, and each of the four, was wrong by.
@@ -324,9 +325,10 @@ private struct JXLWeightedPredictor {
     private(set) var largestError = 0
 
     /// Give its memory back with ``deallocate()``.
-    init(_ parameters: Parameters, width: Int) {
+    init(_ parameters: Parameters, width: Int, isUsed: Bool) {
         self.parameters = parameters
         self.width = width
+        self.isUsed = isUsed
         errors = .allocate(capacity: 2 * (width + 2))
         errors.initialize(repeating: 0, count: 2 * (width + 2))
         guessErrors = .allocate(capacity: 2 * (width + 2))
@@ -349,7 +351,7 @@ private struct JXLWeightedPredictor {
     }
 
     @inline(__always)
-    mutating func predict(_ x: Int, _ y: Int, n: Int, w: Int, ne: Int, nw: Int, nn: Int) -> Int {
+    mutating func predict(_ x: Int, _ y: Int, around: JXLNeighbours) -> Int {
         let current = y & 1 == 1 ? 0 : width &+ 2
         let atN = (y & 1 == 1 ? width &+ 2 : 0) &+ x
         let atNE = x < width &- 1 ? atN &+ 1 : atN
@@ -360,7 +362,8 @@ private struct JXLWeightedPredictor {
         var c = weight(sums[2], parameters.weights.2)
         var d = weight(sums[3], parameters.weights.3)
 
-        let (n, w, ne, nw, nn) = (n &<< 3, w &<< 3, ne &<< 3, nw &<< 3, nn &<< 3)
+        let (n, w, ne, nw) = (around.n &<< 3, around.w &<< 3, around.ne &<< 3, around.nw &<< 3)
+        let nn = around.nn &<< 3
         let eW = x == 0 ? 0 : errors[current &+ x &- 1]
         let (eN, eNW, eNE) = (errors[atN], errors[atNW], errors[atNE])
         var largest = eW

@@ -132,6 +132,16 @@ struct PNGImageDecoder {
         var filledHeight = 1.0
     }
 
+    /// The part of an image that is decoded.
+    private struct Extent {
+        let width: Int
+        let height: Int
+        /// The number of passes of an interlaced image.
+        var passes = 7
+        /// The rows of an image that is not interlaced.
+        let rows: Range<Int>
+    }
+
     /// How far the stream got.
     private struct Progress {
         var pass = 0
@@ -165,14 +175,14 @@ struct PNGImageDecoder {
         if factor > 1 {
             var box = PNGBlockMeans(
                 width: width, height: rows.count, channels: channels, factor: factor, isScattered: isScattered)
-            let (progress, isPartial) = try run(
-                &reader, sampler: &sampler, sink: &box, width: width, height: height, passes: passes, wanted: rows)
+            let extent = Extent(width: width, height: height, passes: passes, rows: rows)
+            let (progress, isPartial) = try read(&reader, sampler: &sampler, sink: &box, extent: extent)
             let filled = isPartial ? filledHeight(progress, rows) : 1
             return Result(plane: box.finish(), isPartial: isPartial, filledHeight: filled)
         }
         var plane = FullPlane(width: width, height: rows.count, channels: channels, isScattered: isScattered)
-        let (progress, isPartial) = try run(
-            &reader, sampler: &sampler, sink: &plane, width: width, height: height, passes: 7, wanted: rows)
+        let extent = Extent(width: width, height: height, rows: rows)
+        let (progress, isPartial) = try read(&reader, sampler: &sampler, sink: &plane, extent: extent)
         if isPartial && isScattered { PNGInterlacing.fill(&plane, pass: progress.pass, row: progress.row) }
         let filled = isPartial ? filledHeight(progress, rows) : 1
         return Result(plane: plane.finish(), isPartial: isPartial, filledHeight: filled)
@@ -187,21 +197,16 @@ struct PNGImageDecoder {
         return Double(max(0, end - rows.lowerBound)) / Double(rows.count)
     }
 
-    private func run<Sink: PNGRowSink & ~Copyable>(
-        _ reader: inout PNGRowReader, sampler: inout PNGSampler, sink: inout Sink, width: Int, height: Int,
-        passes: Int, wanted: Range<Int>
+    private func read<Sink: PNGRowSink & ~Copyable>(
+        _ reader: inout PNGRowReader, sampler: inout PNGSampler, sink: inout Sink, extent: Extent
     ) throws(ImageError) -> (Progress, isPartial: Bool) {
         var progress = Progress()
         let failure: InflateError
         do throws(InflateError) {
             if file.header.isInterlaced {
-                try passRows(
-                    &reader, sampler: &sampler, sink: &sink, width: width, height: height, passes: passes,
-                    progress: &progress)
+                try readPasses(&reader, sampler: &sampler, sink: &sink, extent: extent, progress: &progress)
             } else {
-                try rows(
-                    &reader, sampler: &sampler, sink: &sink, width: width, height: height, wanted: wanted,
-                    progress: &progress)
+                try readRows(&reader, sampler: &sampler, sink: &sink, extent: extent, progress: &progress)
             }
             return (progress, false)
         } catch {
@@ -222,10 +227,11 @@ struct PNGImageDecoder {
         if cancellation.isCancelled { throw .source(.cancelled(input: source.name)) }
     }
 
-    private func rows<Sink: PNGRowSink & ~Copyable>(
-        _ reader: inout PNGRowReader, sampler: inout PNGSampler, sink: inout Sink, width: Int, height: Int,
-        wanted: Range<Int>, progress: inout Progress
+    private func readRows<Sink: PNGRowSink & ~Copyable>(
+        _ reader: inout PNGRowReader, sampler: inout PNGSampler, sink: inout Sink, extent: Extent,
+        progress: inout Progress
     ) throws(InflateError) {
+        let (width, wanted) = (extent.width, extent.rows)
         reader.begin(width: width)
         for y in 0..<wanted.upperBound {
             if y & 3 == 0 { try checkCancellation() }
@@ -234,18 +240,19 @@ struct PNGImageDecoder {
             sink.add(sampler.convert(row, width: width))
             progress.row = y + 1
         }
-        if wanted.upperBound == height { try finish(&reader) }
+        if wanted.upperBound == extent.height { try finish(&reader) }
     }
 
-    private func passRows<Sink: PNGRowSink & ~Copyable>(
-        _ reader: inout PNGRowReader, sampler: inout PNGSampler, sink: inout Sink, width: Int, height: Int,
-        passes: Int, progress: inout Progress
+    private func readPasses<Sink: PNGRowSink & ~Copyable>(
+        _ reader: inout PNGRowReader, sampler: inout PNGSampler, sink: inout Sink, extent: Extent,
+        progress: inout Progress
     ) throws(InflateError) {
+        let passes = extent.passes
         for index in 0..<min(passes, 7) {
             progress = Progress(pass: index, row: 0)
             let pass = PNGInterlacing.passes[index]
-            let columns = pass.columns(of: width)
-            let rowCount = pass.rows(of: height)
+            let columns = pass.columns(of: extent.width)
+            let rowCount = pass.rows(of: extent.height)
             guard columns > 0, rowCount > 0 else { continue }
             reader.begin(width: columns)
             for row in 0..<rowCount {

@@ -456,7 +456,7 @@ struct PNGBlockMeans: PNGRowSink, ~Copyable {
             rest.initializeMemory(as: UInt8.self, repeating: 0)
         }
         return PixelPlane(
-            width: columns, height: rows, channels: channels, extentWidth: Double(width) / Double(factor),
-            extentHeight: Double(height) / Double(factor), storage: storage)
+            width: columns, height: rows, channels: channels,
+            extent: (Double(width) / Double(factor), Double(height) / Double(factor)), storage: storage)
     }
 }

@@ -36,7 +36,7 @@ struct JP2Decoder: ImageDecoding {
         }
         let plane = PixelPlane(
             width: Int(picture.width), height: Int(picture.height), channels: Int(picture.channels),
-            extentWidth: picture.extent_width, extentHeight: picture.extent_height,
+            extent: (picture.extent_width, picture.extent_height),
             storage: PixelStorage(
                 adopting: UnsafeMutableRawBufferPointer(start: pixels, count: picture.count)
             ) { cjp2_free($0.baseAddress) })

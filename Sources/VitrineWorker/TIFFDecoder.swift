@@ -33,7 +33,7 @@ struct TIFFDecoder: ImageDecoding {
         }
         let plane = PixelPlane(
             width: Int(picture.width), height: Int(picture.height), channels: Int(picture.channels),
-            extentWidth: picture.extent_width, extentHeight: picture.extent_height,
+            extent: (picture.extent_width, picture.extent_height),
             storage: PixelStorage(
                 adopting: UnsafeMutableRawBufferPointer(start: pixels, count: picture.count)
             ) { ctiff_free($0.baseAddress) })

@@ -392,6 +392,6 @@ extension DecodedImage {
         else { return nil }
         return PixelPlane(
             width: plane.width, height: plane.height, channels: plane.channels, bytesPerRow: plane.bytesPerRow,
-            extentWidth: plane.extentWidth, extentHeight: plane.extentHeight, storage: storage)
+            extent: (plane.extentWidth, plane.extentHeight), storage: storage)
     }
 }

@@ -39,7 +39,7 @@ extension FuzzTargets {
         func plane(_ channels: Int, offset: Int = 0) -> WorkerReply.Plane {
             let size = 8 * 4 * channels
             let plane = PixelPlane(
-                width: 8, height: 4, channels: channels, bytesPerRow: 8 * channels, extentWidth: 7.5, extentHeight: 4,
+                width: 8, height: 4, channels: channels, bytesPerRow: 8 * channels, extent: (7.5, 4),
                 storage: PixelStorage(zeroedByteCount: size))
             return WorkerReply.Plane(plane, bytesPerRow: 8 * channels, offset: offset)
         }

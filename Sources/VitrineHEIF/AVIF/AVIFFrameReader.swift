@@ -279,8 +279,8 @@ struct AVIFFrameReader {
             }
         }
         return PixelPlane(
-            width: first.width, height: first.height, channels: n, extentWidth: first.extentWidth,
-            extentHeight: first.extentHeight, storage: storage)
+            width: first.width, height: first.height, channels: n, extent: (first.extentWidth, first.extentHeight),
+            storage: storage)
     }
 }
 
@@ -306,15 +306,13 @@ private struct AlphaWeightedBox {
         let (columns, rows) = ((width - 1) / factor + 1, (height - 1) / verticalFactor + 1)
         let storage = PixelStorage(zeroedByteCount: columns * rows)
         let target = storage.bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
+        let planes = Planes(samples: samples, stride: stride, alpha: alpha, alphaStride: alphaStride)
         for row in 0..<rows {
             for column in 0..<columns {
-                let (sum, weight) = isWide
-                        ? block(
-                            column, row: row, samples: samples, stride: stride, alpha: alpha, alphaStride: alphaStride,
-                            of: UInt16.self)
-                        : block(
-                            column, row: row, samples: samples, stride: stride, alpha: alpha, alphaStride: alphaStride,
-                            of: UInt8.self)
+                let (sum, weight) =
+                    isWide
+                    ? weightedSum(ofBlock: column, row: row, planes: planes, of: UInt16.self)
+                    : weightedSum(ofBlock: column, row: row, planes: planes, of: UInt8.self)
                 // The scales carry the depth, so the mean stays in the file's units until here.
                 let divisor = Double(weight) * Double(scale.divisor)
                 let value = (Double(sum) * Double(scale.multiplier) + Double(scale.bias) * Double(weight)) / divisor
@@ -322,21 +320,29 @@ private struct AlphaWeightedBox {
             }
         }
         return PixelPlane(
-            width: columns, height: rows, channels: 1, extentWidth: Double(width) / Double(factor),
-            extentHeight: Double(height) / Double(verticalFactor), storage: storage)
+            width: columns, height: rows, channels: 1,
+            extent: (Double(width) / Double(factor), Double(height) / Double(verticalFactor)), storage: storage)
     }
 
+    /// The first rows of the plane and of alpha, and the bytes from row to row.
+    private struct Planes {
+        let samples: UnsafeRawPointer
+        let stride: Int
+        let alpha: UnsafeRawPointer
+        let alphaStride: Int
+    }
+
+    /// The weighted sum of the samples of a block, and the sum of the weights.
     @inline(__always)
-    private func block<T: FixedWidthInteger & UnsignedInteger>(
-        _ column: Int, row: Int, samples: UnsafeRawPointer, stride: Int, alpha: UnsafeRawPointer,
-        alphaStride: Int, of type: T.Type
+    private func weightedSum<T: FixedWidthInteger & UnsignedInteger>(
+        ofBlock column: Int, row: Int, planes: Planes, of type: T.Type
     ) -> (sum: UInt64, weight: UInt64) {
         let (x0, x1) = (column * factor, min(column * factor + factor, width))
         let (y0, y1) = (row * verticalFactor, min(row * verticalFactor + verticalFactor, height))
         var (sum, weight, plain): (UInt64, UInt64, UInt64) = (0, 0, 0)
         for y in y0..<y1 {
-            let line = (samples + y &* stride).assumingMemoryBound(to: T.self)
-            let first = (alpha + (y << shiftY) &* alphaStride).assumingMemoryBound(to: T.self)
+            let line = (planes.samples + y &* planes.stride).assumingMemoryBound(to: T.self)
+            let first = (planes.alpha + (y << shiftY) &* planes.alphaStride).assumingMemoryBound(to: T.self)
             for x in x0..<x1 {
                 let a = UInt64(truncatingIfNeeded: first[x << shiftX])
                 let value = UInt64(truncatingIfNeeded: line[x])

@@ -252,7 +252,7 @@ final class HEVCIntraPicture {
                 Tree(
                     chromaMode: chroma, isDivided: isDivided,
                     maximumDepth: sequence.maxTransformDepth + (isDivided ? 1 : 0)),
-                x: x, y: y, baseX: x, baseY: y, log: log, depth: 0, part: 0, hasBlue: true, hasRed: true)
+                block: TransformBlock(x: x, y: y, baseX: x, baseY: y, log: log))
         }
         for row in 0..<eighths {
             (memory.quantizers + eighth(x, y + 8 * row)).update(repeating: Int8(quantizer), count: eighths)
@@ -363,55 +363,69 @@ final class HEVCIntraPicture {
         let maximumDepth: Int
     }
 
+    /// A block of a transform tree.
+    private struct TransformBlock {
+        let x: Int
+        let y: Int
+        /// The origin of the block that this is a part of.
+        let baseX: Int
+        let baseY: Int
+        /// The logarithm of the side.
+        let log: Int
+        var depth = 0
+        /// The number of the part, of four.
+        var part = 0
+        /// Whether the block that this is a part of has coefficients of chroma.
+        var hasBlue = true
+        var hasRed = true
+
+        /// Returns one of the four parts.
+        @inline(__always)
+        func quarter(_ part: Int, hasBlue: Bool, hasRed: Bool) -> TransformBlock {
+            let half = 1 << (log - 1)
+            return TransformBlock(
+                x: x + (part & 1) * half, y: y + (part >> 1) * half, baseX: x, baseY: y, log: log - 1,
+                depth: depth + 1, part: part, hasBlue: hasBlue, hasRed: hasRed)
+        }
+    }
+
     /// transform_tree (7.3.8.8).
-    ///
-    /// - Parameters:
-    ///   - baseX: The origin of the block that this is a part of.
-    ///   - part: Which part of it.
-    ///   - hasBlue: Whether that block has coefficients of chroma.
-    private func transformTree(
-        _ tree: Tree, x: Int, y: Int, baseX: Int, baseY: Int, log: Int, depth: Int, part: Int,
-        hasBlue: Bool, hasRed: Bool
-    ) {
+    private func transformTree(_ tree: Tree, block: TransformBlock) {
         let contexts = memory.contexts
+        let (log, depth) = (block.log, block.depth)
         var isSplit = log > sequence.logMaxTransform || tree.isDivided && depth == 0
         if !isSplit, log > sequence.logMinTransform, depth < tree.maximumDepth {
             isSplit = entropy.pointee.bit(contexts + HEVCContext.splitsTransform + 5 - log) == 1
         }
-        var (blue, red) = (hasBlue, hasRed)
+        var (blue, red) = (block.hasBlue, block.hasRed)
         if log > 2 {
             if blue { blue = entropy.pointee.bit(contexts + HEVCContext.hasChroma + depth) == 1 }
             if red { red = entropy.pointee.bit(contexts + HEVCContext.hasChroma + depth) == 1 }
         }
         guard isSplit else {
             let luma = entropy.pointee.bit(contexts + HEVCContext.hasLuma + (depth == 0 ? 1 : 0)) == 1
-            return transformUnit(
-                tree, x: x, y: y, baseX: baseX, baseY: baseY, log: log, part: part, luma: luma, blue: blue, red: red)
+            return transformUnit(tree, block: block, luma: luma, blue: blue, red: red)
         }
-        let half = 1 << (log - 1)
-        for part in 0..<4 {
-            transformTree(
-                tree, x: x + (part & 1) * half, y: y + (part >> 1) * half, baseX: x, baseY: y, log: log - 1,
-                depth: depth + 1, part: part, hasBlue: blue,
-                hasRed: red)
-        }
+        for part in 0..<4 { transformTree(tree, block: block.quarter(part, hasBlue: blue, hasRed: red)) }
     }
 
     /// transform_unit (7.3.8.10).
-    private func transformUnit(
-        _ tree: Tree, x: Int, y: Int, baseX: Int, baseY: Int, log: Int, part: Int, luma: Bool, blue: Bool,
-        red: Bool
-    ) {
+    ///
+    /// - Parameter luma: Whether the block has coefficients of luma; `blue` and `red` tell it of chroma.
+    private func transformUnit(_ tree: Tree, block unit: TransformBlock, luma: Bool, blue: Bool, red: Bool) {
+        let (x, y, log) = (unit.x, unit.y, unit.log)
         if luma || blue || red, parameters.quantizerDepth != nil, !isStepCoded { readStep() }
-        let mode = Int(memory.modes[unit(x, y)])
+        let mode = Int(memory.modes[self.unit(x, y)])
         block(0, x: x, y: y, log: log, mode: mode, hasResidual: luma)
         finish(x, y, log: log)
         if log > 2 {
             block(1, x: x / 2, y: y / 2, log: log - 1, mode: tree.chromaMode, hasResidual: blue)
             block(2, x: x / 2, y: y / 2, log: log - 1, mode: tree.chromaMode, hasResidual: red)
-        } else if part == 3 {
-            block(1, x: baseX / 2, y: baseY / 2, log: 2, mode: tree.chromaMode, hasResidual: blue)
-            block(2, x: baseX / 2, y: baseY / 2, log: 2, mode: tree.chromaMode, hasResidual: red)
+        } else if unit.part == 3 {
+            // Blocks of chroma are not smaller than 4: the last of four parts has that of all.
+            let (x, y) = (unit.baseX / 2, unit.baseY / 2)
+            block(1, x: x, y: y, log: 2, mode: tree.chromaMode, hasResidual: blue)
+            block(2, x: x, y: y, log: 2, mode: tree.chromaMode, hasResidual: red)
         }
     }
 

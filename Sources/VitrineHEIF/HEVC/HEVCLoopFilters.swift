@@ -180,13 +180,13 @@ final class HEVCLoopFilters {
                                 UInt32(offsets.position), values)
                         }
                     case .edges:
-                        let reach = reach(block, row: row, column: column)
+                        let edges = EdgeOffsets(
+                            direction: offsets.position, values: values, reach: reach(block, row: row, column: column))
                         for y in top..<bottom {
                             let line = y == top ? -1 : y == bottom - 1 ? 1 : 0
                             addEdgeOffsets(
                                 to: samples + (y * stride + left), from: copy + ((y - top + 1) * stride + left),
-                                count: right - left,
-                                stride: stride, line: line, direction: offsets.position, values: values, reach: reach)
+                                count: right - left, stride: stride, line: line, offsets: edges)
                         }
                     }
                     if hasKept {
@@ -202,29 +202,38 @@ final class HEVCLoopFilters {
     /// From a sample to one of its two neighbours, which are opposite to each other.
     private static let directions = [(1, 0), (0, 1), (1, 1), (-1, 1)]
 
+    /// The offsets of edges in one block.
+    private struct EdgeOffsets {
+        /// The index of the direction.
+        let direction: Int
+        let values: [Int8]
+        /// Whether the filter may look into each of the nine blocks around.
+        let reach: [Bool]
+    }
+
     /// Adds the offsets of edges to a line of a block.
     ///
     /// - Parameter line: -1 for the first line of the block, and 1 for the last. No block has one line alone.
     private func addEdgeOffsets(
         to: UnsafeMutablePointer<UInt8>, from: UnsafePointer<UInt8>, count: Int, stride: Int, line: Int,
-        direction: Int, values: [Int8], reach: [Bool]
+        offsets: EdgeOffsets
     ) {
-        let step = Self.directions[direction]
+        let step = Self.directions[offsets.direction]
         let neighbor = step.1 * stride + step.0
         func isReached(_ x: Int) -> Bool {
             for sign in [-1, 1] {
                 let (nx, ny) = (x + sign * step.0, sign * step.1)
                 let column = nx < 0 ? 0 : nx >= count ? 2 : 1
                 let row = ny != 0 && ny == line ? 1 + line : 1
-                guard reach[3 * row + column] else { return false }
+                guard offsets.reach[3 * row + column] else { return false }
             }
             return true
         }
         if isReached(1) {
-            cpixels_hevc_offset_edges(to + 1, from + 1, count - 2, neighbor, values)
+            cpixels_hevc_offset_edges(to + 1, from + 1, count - 2, neighbor, offsets.values)
         }
         for x in [0, count - 1] where isReached(x) {
-            cpixels_hevc_offset_edges(to + x, from + x, 1, neighbor, values)
+            cpixels_hevc_offset_edges(to + x, from + x, 1, neighbor, offsets.values)
         }
     }
 

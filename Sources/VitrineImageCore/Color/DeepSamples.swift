@@ -59,8 +59,8 @@ extension ColorProfile {
     ) -> PixelPlane? {
         guard let colors = highRange, plane.channels == 1 || plane.channels == 3 else { return nil }
         let shown = PixelPlane(
-            width: plane.width, height: plane.height, channels: 3, extentWidth: plane.extentWidth,
-            extentHeight: plane.extentHeight, storage: PixelStorage(zeroedByteCount: 3 * plane.width * plane.height))
+            width: plane.width, height: plane.height, channels: 3, extent: (plane.extentWidth, plane.extentHeight),
+            storage: PixelStorage(zeroedByteCount: 3 * plane.width * plane.height))
         let (source, target) = (plane.storage.bytes, shown.storage.bytes)
         let (green, blue) = plane.channels == 1 ? (0, 0) : (1, 2)
         for y in 0..<plane.height {

@@ -13,16 +13,19 @@ package struct PixelPlane: Sendable {
     package var extentHeight: Double
     package var storage: PixelStorage
 
+    /// - Parameters:
+    ///   - bytesPerRow: Default nil: rows without padding.
+    ///   - extent: See ``extentWidth``. Default nil: the width and height.
     package init(
         width: Int, height: Int, channels: Int, bytesPerRow: Int? = nil,
-        extentWidth: Double? = nil, extentHeight: Double? = nil, storage: PixelStorage
+        extent: (width: Double, height: Double)? = nil, storage: PixelStorage
     ) {
         self.width = width
         self.height = height
         self.channels = channels
         self.bytesPerRow = bytesPerRow ?? width * channels
-        self.extentWidth = extentWidth ?? Double(width)
-        self.extentHeight = extentHeight ?? Double(height)
+        extentWidth = extent?.width ?? Double(width)
+        extentHeight = extent?.height ?? Double(height)
         self.storage = storage
         precondition(width > 0 && height > 0 && self.bytesPerRow >= width * channels, "a plane's rows must not overlap")
         precondition(storage.count >= self.bytesPerRow * (height - 1) + width * channels, "a plane must fit its memory")

@@ -30,17 +30,17 @@ package struct RowCollector: ~Copyable {
     /// - Parameters:
     ///   - channels: Interleaved channels; alpha is the last one.
     ///   - maximum: The value of full intensity, at most 65,535. Samples are words if it exceeds 255.
-    ///   - isPremultiplied: Whether colours are multiplied by alpha already.
+    ///   - alpha: Whether the last channel is alpha, and whether colours are multiplied by it already.
     package init(
         _ source: ByteSource, _ request: DecodeRequest, size: PixelSize, channels: Int, maximum: Int = 255,
-        hasAlpha: Bool = false, isPremultiplied: Bool = false
+        alpha: DecodedImage.Alpha = .none
     ) throws(ImageError) {
         guard !size.isEmpty else { throw .corrupt(input: source.name, reason: "a side of zero pixels") }
         try request.limits.check(storedSize: size, input: source.name)
         self.size = size
         self.channels = channels
-        self.hasAlpha = hasAlpha
-        self.isPremultiplied = isPremultiplied
+        hasAlpha = alpha != .none
+        isPremultiplied = alpha == .premultiplied
         self.maximum = maximum
         isWide = maximum > 255
         factor = request.blockSide(for: size)

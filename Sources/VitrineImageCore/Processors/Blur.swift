@@ -148,20 +148,34 @@ private struct GaussianBlur {
                 let base = bytes.baseAddress!
                 // Four rows, then four columns at a time, one in each lane.
                 for y in Swift.stride(from: 0, to: height, by: 4) {
-                    blur(base + y * stride, lines: min(4, height - y), step: stride, count: width, next: 4, a: a, b: b)
+                    let rows = LineGroup(
+                        base: base + y * stride, lines: min(4, height - y), step: stride, count: width, next: 4)
+                    blur(rows, a: a, b: b)
                 }
                 for x in Swift.stride(from: 0, to: width, by: 4) {
-                    blur(base + x * 4, lines: min(4, width - x), step: 4, count: height, next: stride, a: a, b: b)
+                    let columns = LineGroup(
+                        base: base + x * 4, lines: min(4, width - x), step: 4, count: height, next: stride)
+                    blur(columns, a: a, b: b)
                 }
             }
         }
     }
 
-    /// Blurs up to four lines whose starts are `step` bytes apart and whose pixels are `next` bytes apart.
-    private func blur(
-        _ base: UnsafeMutableRawPointer, lines: Int, step: Int, count: Int, next: Int,
-        a: UnsafeMutablePointer<Lines>, b: UnsafeMutablePointer<Lines>
-    ) {
+    /// Up to four rows or columns of an image.
+    private struct LineGroup {
+        let base: UnsafeMutableRawPointer
+        let lines: Int
+        /// The bytes from line to line.
+        let step: Int
+        /// The pixels of a line.
+        let count: Int
+        /// The bytes from pixel to pixel.
+        let next: Int
+    }
+
+    /// Blurs up to four lines. `a` and `b` are memory for the lines between the means.
+    private func blur(_ group: LineGroup, a: UnsafeMutablePointer<Lines>, b: UnsafeMutablePointer<Lines>) {
+        let (base, lines, step, count, next) = (group.base, group.lines, group.step, group.count, group.next)
         let pad = 3 * (reach + 1)
         // Missing lines repeat the first; their results are not stored.
         let p0 = base, p1 = lines > 1 ? base + step : base, p2 = lines > 2 ? base + 2 * step : base

@@ -317,8 +317,8 @@ private struct RenderJob {
             }
         }
         let plane = PixelPlane(
-            width: image.width, height: image.height, channels: 4, extentWidth: first.extentWidth,
-            extentHeight: first.extentHeight, storage: image.storage)
+            width: image.width, height: image.height, channels: 4, extent: (first.extentWidth, first.extentHeight),
+            storage: image.storage)
         return try rgb(plane, alpha: decoded.alpha)
     }
 

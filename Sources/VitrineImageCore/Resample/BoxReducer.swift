@@ -135,7 +135,7 @@ package struct BoxReducer: ~Copyable {
         }
         return PixelPlane(
             width: outputWidth, height: outputHeight, channels: channels,
-            extentWidth: Double(width) / Double(factor), extentHeight: Double(height) / Double(verticalFactor),
+            extent: (Double(width) / Double(factor), Double(height) / Double(verticalFactor)),
             storage: output)
     }
 

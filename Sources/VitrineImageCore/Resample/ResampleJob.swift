@@ -83,21 +83,30 @@ struct ResampleJob {
         let channels = rows.plane.channels
         across.withTaps { taps in
             for x in 0..<size.width {
+                let kernel = Kernel(
+                    weights: taps.weights + x &* taps.stride, count: taps.counts[x], bias: taps.biases[x])
                 Self.filterAcross(
-                    columns + taps.starts[x] &* channels, weights: taps.weights + x &* taps.stride,
-                    count: taps.counts[x],
-                    bias: taps.biases[x], channels: channels, shift: shift, into: result + x &* channels)
+                    columns + taps.starts[x] &* channels, kernel: kernel, channels: channels, shift: shift,
+                    into: result + x &* channels)
             }
         }
+    }
+
+    /// The weights of the columns of a result sample.
+    private struct Kernel {
+        let weights: UnsafePointer<Int16>
+        let count: Int
+        let bias: Int16
     }
 
     /// One result sample of eight lines, all channels.
     @inline(__always)
     private static func filterAcross(
-        _ columns: UnsafePointer<Vector>, weights: UnsafePointer<Int16>, count: Int, bias: Int16,
-        channels: Int, shift: Int16, into result: UnsafeMutablePointer<SIMD8<UInt8>>
+        _ columns: UnsafePointer<Vector>, kernel: Kernel, channels: Int, shift: Int16,
+        into result: UnsafeMutablePointer<SIMD8<UInt8>>
     ) {
-        let bias = Vector(repeating: bias)
+        let (weights, count) = (kernel.weights, kernel.count)
+        let bias = Vector(repeating: kernel.bias)
         var a = bias, b = bias, c = bias, d = bias
         var k = 0
         switch channels {

@@ -34,7 +34,7 @@ package struct EXRDecoder: ImageDecoding, HeaderReading {
         let chunks = try EXRChunks(source, header: header, limits: request.limits)
         let channels = colors.count
         var rows = try RowCollector(
-            source, request, size: header.shown.size, channels: channels, hasAlpha: channels & 1 == 0)
+            source, request, size: header.shown.size, channels: channels, alpha: channels & 1 == 0 ? .straight : .none)
         var isPartial = false
         do throws(ImageError) {
             try Self.read(chunks, header: header, colors: colors, into: &rows)
@@ -81,7 +81,7 @@ package struct EXRDecoder: ImageDecoding, HeaderReading {
         else { throw .unsupported(input: source.name, reason: reason) }
         var whole = request
         whole.target = nil
-        var rows = try RowCollector(source, whole, size: size, channels: 4, hasAlpha: true)
+        var rows = try RowCollector(source, whole, size: size, channels: 4, alpha: .straight)
         var stream = ByteStream(source, from: range.lowerBound, to: range.upperBound)
         while !rows.isComplete {
             try stream.take(rows.bytesPerRow, into: rows.row)

@@ -27,9 +27,9 @@ struct EXRWavelet {
             let parts = channel.kind.bytes / 2
             for part in 0..<parts {
                 words.withUnsafeMutableBufferPointer { words in
-                    EXRWavelet.undo(
-                        words, at: at + part, columns: width, step: parts, rows: rows, rowStep: width * parts,
-                        isShort: maximum < 1 << 14)
+                    let grid = Grid(
+                        start: at + part, columns: width, step: parts, rows: rows, rowStep: width * parts)
+                    EXRWavelet.invertTransform(of: words, grid: grid, isShort: maximum < 1 << 14)
                 }
             }
             at += width * parts * rows
@@ -76,11 +76,25 @@ struct EXRWavelet {
         return (table, count - 1, at)
     }
 
+    /// Where the words of a channel lie.
+    private struct Grid {
+        let start: Int
+        let columns: Int
+        /// The words from column to column.
+        let step: Int
+        let rows: Int
+        /// The words from row to row.
+        let rowStep: Int
+    }
+
     /// The inverse of a Haar-like transform of two dimensions, level by level.
-    private static func undo(
-        _ words: UnsafeMutableBufferPointer<UInt16>, at start: Int, columns: Int, step: Int, rows: Int, rowStep: Int,
-        isShort: Bool
+    ///
+    /// - Parameter isShort: Whether all words have less than 14 bits, so that the transform is without overflow.
+    private static func invertTransform(
+        of words: UnsafeMutableBufferPointer<UInt16>, grid: Grid, isShort: Bool
     ) {
+        let (start, columns, step) = (grid.start, grid.columns, grid.step)
+        let (rows, rowStep) = (grid.rows, grid.rowStep)
         @inline(__always) func pair(_ low: UInt16, _ high: UInt16) -> (UInt16, UInt16) {
             if isShort {
                 let difference = Int32(Int16(bitPattern: high))

@@ -251,8 +251,8 @@ private enum GIFReduction {
             target[3 &* i &+ 2] = source[4 &* i &+ 2]
         }
         return PixelPlane(
-            width: plane.width, height: plane.height, channels: 3, extentWidth: plane.extentWidth,
-            extentHeight: plane.extentHeight, storage: storage)
+            width: plane.width, height: plane.height, channels: 3, extent: (plane.extentWidth, plane.extentHeight),
+            storage: storage)
     }
 }
 

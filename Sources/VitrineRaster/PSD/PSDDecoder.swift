@@ -119,7 +119,7 @@ private struct PSDMergedImage {
         if isIndexed, palette.count < 768 { throw .truncated(input: source.name) }
         var rows = try RowCollector(
             source, request, size: psd.size, channels: channels, maximum: psd.depth == 16 ? 65_535 : 255,
-            hasAlpha: hasAlpha || transparent != nil, isPremultiplied: hasAlpha)
+            alpha: hasAlpha ? .premultiplied : transparent != nil ? .straight : .none)
         var isPartial = false
         do throws(ImageError) {
             var lines = try openPlanes()

@@ -31,7 +31,8 @@ package struct DDSDecoder: ImageDecoding, HeaderReading {
         case .masked(let masks, let bytesPerPixel):
             try request.require(width * height * bytesPerPixel, of: source, at: header.offset)
             var rows = try RowCollector(
-                source, request, size: header.size, channels: header.channels, hasAlpha: header.hasAlpha)
+                source, request, size: header.size, channels: header.channels,
+                alpha: header.hasAlpha ? .straight : .none)
             let fields = masks.map(MaskedField.init)
             let stored = RowBuffer(width * bytesPerPixel)
             do throws(ImageError) {
@@ -53,7 +54,7 @@ package struct DDSDecoder: ImageDecoding, HeaderReading {
             let across = (width + 3) / 4
             try request.require(across * ((height + 3) / 4) * kind.bytes, of: source, at: header.offset)
             var rows = try RowCollector(
-                source, request, size: header.size, channels: kind.channels, hasAlpha: header.hasAlpha)
+                source, request, size: header.size, channels: kind.channels, alpha: header.hasAlpha ? .straight : .none)
             let stored = RowBuffer(across * kind.bytes)
             let pitch = across * 4 * kind.channels
             let pixels = RowBuffer(4 * pitch)

@@ -26,7 +26,7 @@ package struct FarbfeldDecoder: ImageDecoding, HeaderReading {
         let size = try Self.read(reader, request.limits).info.storedSize
         try request.limits.check(storedSize: size, input: source.name)
         try request.require(size.pixelCount * 8, of: source, at: Self.headerLength)
-        var rows = try RowCollector(source, request, size: size, channels: 4, maximum: 65_535, hasAlpha: true)
+        var rows = try RowCollector(source, request, size: size, channels: 4, maximum: 65_535, alpha: .straight)
         var isPartial = false
         do throws(ImageError) {
             var stream = ByteStream(source, from: Self.headerLength)

@@ -93,7 +93,7 @@ package struct ICNSDecoder: ImageDecoding, HeaderReading {
         } else if let mask = entry.mask, mask.count >= count {
             alpha = try source.bytes(at: mask.lowerBound, count: count)
         }
-        var rows = try RowCollector(source, request, size: entry.size, channels: 4, hasAlpha: true)
+        var rows = try RowCollector(source, request, size: entry.size, channels: 4, alpha: .straight)
         for y in 0..<height {
             let row = rows.row
             for x in 0..<width {

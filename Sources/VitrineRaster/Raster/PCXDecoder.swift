@@ -29,7 +29,8 @@ package struct PCXDecoder: ImageDecoding, HeaderReading {
         try request.require(least, of: source, at: PCXHeader.length)
         let palette = header.isIndexed ? try header.palette(source) : []
         var rows = try RowCollector(
-            source, request, size: header.size, channels: header.channels, hasAlpha: header.channels == 4)
+            source, request, size: header.size, channels: header.channels,
+            alpha: header.channels == 4 ? .straight : .none)
         var isPartial = false
         do throws(ImageError) {
             var stream = ByteStream(source, from: PCXHeader.length)

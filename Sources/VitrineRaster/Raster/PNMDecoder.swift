@@ -32,7 +32,7 @@ package struct PNMDecoder: ImageDecoding, HeaderReading {
         try request.require(header.leastBytes, of: source, at: header.offset)
         var rows = try RowCollector(
             source, request, size: header.size, channels: header.channels, maximum: header.maximum,
-            hasAlpha: header.hasAlpha)
+            alpha: header.hasAlpha ? .straight : .none)
         var isPartial = false
         do throws(ImageError) {
             try Self.read(source, header, into: &rows)

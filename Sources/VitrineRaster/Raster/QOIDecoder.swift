@@ -29,7 +29,8 @@ package struct QOIDecoder: ImageDecoding, HeaderReading {
         try request.limits.check(storedSize: info.storedSize, input: source.name)
         try request.require(info.storedSize.pixelCount / Self.longestRun, of: source, at: Self.headerLength)
         var rows = try RowCollector(
-            source, request, size: info.storedSize, channels: info.hasAlpha ? 4 : 3, hasAlpha: info.hasAlpha)
+            source, request, size: info.storedSize, channels: info.hasAlpha ? 4 : 3,
+            alpha: info.hasAlpha ? .straight : .none)
         var isPartial = false
         do throws(ImageError) {
             var stream = ByteStream(source, from: Self.headerLength)

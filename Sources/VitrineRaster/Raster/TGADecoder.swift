@@ -31,8 +31,7 @@ package struct TGADecoder: ImageDecoding, HeaderReading {
         let colors = try Self.palette(header, source)
         let (width, channels) = (header.size.width, header.channels)
         var rows = try RowCollector(
-            source, request, size: header.size, channels: channels, hasAlpha: header.alpha != .none,
-            isPremultiplied: header.alpha == .premultiplied)
+            source, request, size: header.size, channels: channels, alpha: header.alpha)
         var isPartial = false
         do throws(ImageError) {
             var stream = ByteStream(source, from: header.offset)
