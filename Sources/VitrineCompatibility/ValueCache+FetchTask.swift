@@ -47,17 +47,16 @@ extension ValueCache {
     ///   - url: The URL.
     ///   - id: The identity of the value, which replaces the URL in the key.
     ///   - format: The format of the value.
-    ///   - levels: The cache levels to use.
     ///   - priority: The priority.
     ///   - options: The options of the load.
     ///   - progress: Receives the progress of the body and the end of the load.
     @discardableResult
     public func fetch(
-        from url: URL, id: String? = nil, format: FormatName = .original, levels: CacheLevels = .all,
-        priority: RequestPriority = .normal, options: FetchOptions = .default, progress: TransferProgress? = nil
+        from url: URL, id: String? = nil, format: FormatName = .original, priority: RequestPriority = .normal,
+        options: FetchOptions = .default, progress: TransferProgress? = nil
     ) -> FetchTask<Value> {
         let fetcher = NetworkFetcher<Value>(url: url, id: id, options: options, progress: progress)
-        let fetch = fetch(from: fetcher, format: format, levels: levels, priority: priority)
+        let fetch = fetch(from: fetcher, format: format, priority: priority)
         guard let progress else { return fetch }
         return fetch.onEnd(on: .immediate) { outcome in
             if case .success = outcome { progress.end(isComplete: true) } else { progress.end(isComplete: false) }

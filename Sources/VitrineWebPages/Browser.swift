@@ -91,10 +91,8 @@ struct Browser {
     }
 
     /// The page as a PNG file.
-    func screenshot(
-        of url: String, name: String, _ page: BrowserViewport, access: PageAccess, limits: ImageLimits,
-        timeLimit: Double, cancellation: CancellationToken
-    ) throws(ImagePipelineError) -> [UInt8] {
+    func screenshot(of page: BrowserPage, timeLimit: Double) throws(ImagePipelineError) -> [UInt8] {
+        let (name, cancellation) = (page.name, page.cancellation)
         if cancellation.isCancelled { throw .cancelled(source: name) }
         guard !usesSandbox || geteuid() != 0 else {
             throw .unsupported(
@@ -121,8 +119,8 @@ struct Browser {
         }
         let seconds = timeLimit.isFinite ? min(max(0, timeLimit), 1e9) : 1e9
         return try screenshot(
-            of: url, name: name, page, access: access, profile: profile.path, limits: limits,
-            maximumMemory: min(maximumMemory, reservation.share.total), deadline: .now + .seconds(seconds), cancellation: cancellation)
+            of: page, profile: profile.path, maximumMemory: min(maximumMemory, reservation.share.total),
+            deadline: .now + .seconds(seconds))
         #else
         throw .unsupported(source: name, reason: "web pages are drawn on Linux only")
         #endif
@@ -130,18 +128,17 @@ struct Browser {
 
     #if os(Linux)
     private func screenshot(
-        of url: String, name: String, _ page: BrowserViewport, access: PageAccess, profile: String, limits: ImageLimits,
-        maximumMemory: Int, deadline: ContinuousClock.Instant, cancellation: CancellationToken
+        of page: BrowserPage, profile: String, maximumMemory: Int, deadline: ContinuousClock.Instant
     ) throws(ImagePipelineError) -> [UInt8] {
         let process: ToolProcess
         var proxy: PageProxy?
         do {
-            if access.reachesNetwork { proxy = try PageProxy(access: access, network: network) }
+            if page.access.reachesNetwork { proxy = try PageProxy(access: page.access, network: network) }
             process = try ToolProcess(
                 path: program, arguments: arguments(profile: profile, proxy: proxy?.port),
                 environment: environment(profile: profile))
         } catch {
-            throw .unreadable(source: name, reason: "\(error)")
+            throw .unreadable(source: page.name, reason: "\(error)")
         }
         RunningBrowsers.started(process.identifier, in: profile)
         defer {
@@ -150,13 +147,23 @@ struct Browser {
             withExtendedLifetime((process, proxy)) {}
         }
         let session = BrowserSession(
-            process: process, name: name, access: access, proxy: proxy, deadline: deadline, cancellation: cancellation,
-            memory: BrowserMemory(group: process.identifier, limit: maximumMemory),
-            maximumReply: limits.maximumInputBytes / 3 * 4 + 4_096,
-            maximumPixels: min(limits.maximumPixels, limits.maximumResultPixels))
-        return try session.screenshot(of: url, page)
+            process: process, page: page, proxy: proxy, deadline: deadline,
+            memory: BrowserMemory(group: process.identifier, limit: maximumMemory))
+        return try session.screenshot()
     }
     #endif
+}
+
+/// A page to be drawn.
+struct BrowserPage {
+    let url: String
+    /// The name of the page in errors.
+    let name: String
+    let viewport: BrowserViewport
+    /// The addresses that it may load.
+    let access: PageAccess
+    let limits: ImageLimits
+    let cancellation: CancellationToken
 }
 
 /// The memory of a browser's processes, looked at while a page is drawn.

@@ -17,6 +17,8 @@ import Foundation
 /// Source: https://chromedevtools.github.io/devtools-protocol/ (Target, Page, Fetch, Emulation).
 final class BrowserSession {
     private var pipe: BrowserPipe
+    private let url: String
+    private let viewport: BrowserViewport
     private let name: String
     private let access: PageAccess
     /// Set where the page loads from other hosts.
@@ -32,24 +34,27 @@ final class BrowserSession {
     private var navigation = PageNavigation()
 
     init(
-        process: ToolProcess, name: String, access: PageAccess, proxy: PageProxy?,
-        deadline: ContinuousClock.Instant, cancellation: CancellationToken, memory: BrowserMemory, maximumReply: Int,
-        maximumPixels: Int
+        process: ToolProcess, page: BrowserPage, proxy: PageProxy?, deadline: ContinuousClock.Instant,
+        memory: BrowserMemory
     ) {
         pipe = BrowserPipe(process)
-        self.name = name
-        self.access = access
+        url = page.url
+        viewport = page.viewport
+        name = page.name
+        access = page.access
         self.proxy = proxy
         self.deadline = deadline
-        self.cancellation = cancellation
+        cancellation = page.cancellation
         self.memory = memory
-        self.maximumReply = maximumReply
-        self.maximumPixels = maximumPixels
-        documents = DocumentRequests(access: access)
+        // A screenshot comes in base 64: four bytes for three.
+        maximumReply = page.limits.maximumInputBytes / 3 * 4 + 4_096
+        maximumPixels = min(page.limits.maximumPixels, page.limits.maximumResultPixels)
+        documents = DocumentRequests(access: page.access)
     }
 
     /// Loads the page and draws it, as a PNG file. Where it leads on to another at once, that one is drawn.
-    func screenshot(of url: String, _ page: BrowserViewport) throws(ImagePipelineError) -> [UInt8] {
+    func screenshot() throws(ImagePipelineError) -> [UInt8] {
+        let page = viewport
         try prepare(page)
         documents.begin(url)
         navigation.reset()

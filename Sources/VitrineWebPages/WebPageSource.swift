@@ -186,9 +186,10 @@ package struct WebPageSource: FileBackedSource {
         #if os(Linux)
         if let network { browser.network = network }
         #endif
-        let png = try browser.screenshot(
-            of: url, name: name, page ?? viewport(request), access: access, limits: request.limits,
-            timeLimit: timeLimit, cancellation: request.cancellation)
+        let wanted = BrowserPage(
+            url: url, name: name, viewport: page ?? viewport(request), access: access, limits: request.limits,
+            cancellation: request.cancellation)
+        let png = try browser.screenshot(of: wanted, timeLimit: timeLimit)
         do throws(ImageError) {
             return try ImageDecoder(limits: request.limits).decode(
                 .bytes(png, name: name), cancellation: request.cancellation)

@@ -78,9 +78,10 @@ extension FuzzTargets {
         for time in [Duration.zero, now, now + .seconds(1 << 40)] {
             _ = HTTPCache().decide(CacheRequest(url: url), stored: [stored], now: time)
             _ = HTTPCache().head(of: stored, for: CacheRequest(url: url, headers: ["Range": "bytes=1-"]), now: time)
-            let exchange = CacheExchange(
+            var exchange = CacheExchange(
                 request: CacheRequest(url: url), status: 304, headers: stored.headers, requestTime: time,
-                responseTime: time, stored: [stored], revalidated: 0)
+                responseTime: time, stored: [stored])
+            exchange.revalidated = 0
             _ = HTTPCache().update(after: exchange)
         }
     }

@@ -46,11 +46,11 @@ struct Transaction: Sendable {
             }
             return Response(status: 502, reason: "Bad Gateway", headers: HTTPHeaders(), body: [])
         }
-        let update = cache.update(
-            after: CacheExchange(
-                request: request, status: response.status, headers: response.headers, requestTime: requestTime,
-                responseTime: proxy.clock.now, stored: entries.map(\.head), revalidated: index))
-        return apply(update, response, entries, interim)
+        var exchange = CacheExchange(
+            request: request, status: response.status, headers: response.headers, requestTime: requestTime,
+            responseTime: proxy.clock.now, stored: entries.map(\.head))
+        exchange.revalidated = index
+        return apply(cache.update(after: exchange), response, entries, interim)
     }
 
     private func apply(

@@ -129,8 +129,12 @@ extension HTTPCachePolicy {
     public var responseTime: Duration
     /// All stored responses, as they were passed to ``HTTPCache/decide(_:stored:now:)``.
     public var stored: [StoredResponse]
-    /// The index of the response that was revalidated.
-    public var revalidated: Int?
+    /// The index of the response that was revalidated. nil also if ``stored`` has no such response.
+    public var revalidated: Int? {
+        get { revalidatedIndex.flatMap { stored.indices.contains($0) ? $0 : nil } }
+        set { revalidatedIndex = newValue }
+    }
+    private var revalidatedIndex: Int?
     /// The heads of the redirects that led to the response, in order.
     package var redirects: [HTTPResponseHead] = []
     /// The digest of the URL of the response, if redirects led to it.
@@ -145,10 +149,9 @@ extension HTTPCachePolicy {
     ///   - requestTime: The time of the request, since 1970.
     ///   - responseTime: The time of the response's head, since 1970.
     ///   - stored: All stored responses, as they were passed to ``HTTPCache/decide(_:stored:now:)``.
-    ///   - revalidated: The index of the response that was revalidated.
     public init(
         request: CacheRequest, status: Int, headers: HTTPHeaders, requestTime: Duration, responseTime: Duration,
-        stored: [StoredResponse] = [], revalidated: Int? = nil
+        stored: [StoredResponse] = []
     ) {
         self.request = request
         self.status = status
@@ -156,7 +159,6 @@ extension HTTPCachePolicy {
         self.requestTime = requestTime
         self.responseTime = responseTime
         self.stored = stored
-        self.revalidated = revalidated.flatMap { stored.indices.contains($0) ? $0 : nil }
     }
 }
 

@@ -70,30 +70,47 @@ extension NetworkLoader {
         }
     }
 
-    /// Downloads a body into a part file, which stays open in any case.
+    /// Downloads a body into a part file over several connections. The file stays open in any case.
     ///
     /// - Parameters:
     ///   - request: The request, without a range.
     ///   - file: The file. A received part of the same body is resumed.
     ///   - connections: The number of connections, see ``DownloadOptions/connections``.
+    ///   - progress: Receives the progress of the file, but not the end.
+    ///   - executor: The threads that write.
+    package func load(
+        _ request: HTTPRequest, into file: PartialFile, connections: Int, progress: TransferProgress?,
+        executor: BlockingExecutor
+    ) async throws(NetworkError) -> CompletedTransfer {
+        guard connections > 1 || file.pieces != nil else {
+            var transfer = PartialTransfer(
+                self, request: request, file: file, progress: progress, executor: executor)
+            return try await transfer.run(beginningWith: nil)
+        }
+        return try await PiecewiseTransfer(
+            self, request: request, file: file, connections: max(1, connections), progress: progress,
+            executor: executor
+        ).run()
+    }
+
+    /// Downloads a body into a part file over one connection. The file stays open in any case.
+    ///
+    /// - Parameters:
+    ///   - request: The request, without a range.
+    ///   - file: The file. A received part of the same body is resumed.
     ///   - first: A response to the request that has already been received. The transfer begins with it. It must have
     ///     no content coding if the transfer is to be resumable.
     ///   - progress: Receives the progress of the file, but not the end.
-    ///   - arriving: Receives the appended bytes, unless several connections transfer them.
-    ///   - executor: The threads that write.
-    package func load(
-        _ request: HTTPRequest, into file: PartialFile, connections: Int = 1,
-        beginningWith first: DatedResponse? = nil, progress: TransferProgress? = nil,
-        arriving: ArrivingBytes? = nil, executor: BlockingExecutor = .shared
+    ///   - arriving: Receives the appended bytes, unless the file has the pieces of several connections.
+    func load(
+        _ request: HTTPRequest, into file: PartialFile, beginningWith first: DatedResponse?,
+        progress: TransferProgress?, arriving: ArrivingBytes?
     ) async throws(NetworkError) -> CompletedTransfer {
-        if first == nil, connections > 1 || file.pieces != nil {
-            return try await PiecewiseTransfer(
-                self, request: request, file: file, connections: max(1, connections), progress: progress,
-                executor: executor
-            ).run()
+        if first == nil, file.pieces != nil {
+            return try await load(request, into: file, connections: 1, progress: progress, executor: .shared)
         }
         var transfer = PartialTransfer(
-            self, request: request, file: file, progress: progress, executor: executor, arriving: arriving)
+            self, request: request, file: file, progress: progress, executor: .shared, arriving: arriving)
         return try await transfer.run(beginningWith: first)
     }
 

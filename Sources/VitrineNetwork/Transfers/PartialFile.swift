@@ -49,8 +49,8 @@ package final class PartialFile: Sendable {
     let state: Locked<State>
 
     init(
-        _ file: consuming FileDescriptor, identity: String, length: Int, pieces: PieceTable? = nil,
-        head: PartialHead?, checksums: PartChecksums? = nil, interval: Duration, overlap: Int, isWhole: Bool = false
+        _ file: consuming FileDescriptor, identity: String, state: State, interval: Duration, overlap: Int,
+        isWhole: Bool = false
     ) {
         path = file.path
         self.identity = identity
@@ -58,9 +58,9 @@ package final class PartialFile: Sendable {
         self.interval = interval
         self.overlap = overlap
         self.isWhole = isWhole
-        state = Locked(
-            State(
-                length: length, pieces: pieces, head: head, checksums: checksums, nextCheckpoint: .now + interval))
+        var state = state
+        state.nextCheckpoint = .now + interval
+        self.state = Locked(state)
     }
 
     /// The number of received bytes.
@@ -349,7 +349,7 @@ extension PartialFile {
         guard let file = try lock(path, flags: O_RDWR) else { return nil }
         let length = Int(try file.status().st_size)
         return PartialFile(
-            file, identity: identity, length: length, head: nil, interval: .zero, overlap: 0, isWhole: true)
+            file, identity: identity, state: State(length: length), interval: .zero, overlap: 0, isWhole: true)
     }
 
     private static func lock(_ path: String, flags: Int32) throws(FileError) -> FileDescriptor? {
@@ -380,8 +380,9 @@ extension PartialFile {
         if let known = head, let checksums, !known.durablePieces.isEmpty {
             if let pieces = try intactPieces(of: file, known, checksums) {
                 let result = PartialFile(
-                    file, identity: identity, length: 0, pieces: pieces, head: known, checksums: checksums,
-                    interval: interval, overlap: overlap)
+                    file, identity: identity,
+                    state: State(length: 0, pieces: pieces, head: known, checksums: checksums), interval: interval,
+                    overlap: overlap)
                 try result.note(pieces)
                 try result.takeIntoSession()
                 return result
@@ -404,8 +405,9 @@ extension PartialFile {
             head = nil
         }
         let result = PartialFile(
-            file, identity: identity, length: length, head: head, checksums: head == nil ? nil : checksums,
-            interval: interval, overlap: overlap)
+            file, identity: identity,
+            state: State(length: length, head: head, checksums: head == nil ? nil : checksums), interval: interval,
+            overlap: overlap)
         if head == nil { try result.empty() } else { try result.takeIntoSession() }
         return result
     }

@@ -29,12 +29,13 @@ struct PartialTransfer {
     /// The number of bytes to compare although there is a validator; not 0 after a partial response without it.
     private var overlap = 0
     private var resumedLength = 0
-    private var restarts: Int
+    /// How often the body was begun anew, by this transfer and before it.
+    var restarts = 0
     private static let longestOverlap = 64 << 10
 
     init(
         _ loader: NetworkLoader, request: HTTPRequest, file: PartialFile, progress: TransferProgress?,
-        executor: BlockingExecutor, restarts: Int = 0, arriving: ArrivingBytes? = nil
+        executor: BlockingExecutor, arriving: ArrivingBytes? = nil
     ) {
         self.loader = loader
         self.request = request
@@ -42,7 +43,6 @@ struct PartialTransfer {
         self.progress = progress
         self.arriving = arriving
         self.executor = executor
-        self.restarts = restarts
         url = SourceURL.withoutCredentials(request.url.absoluteString)
     }
 

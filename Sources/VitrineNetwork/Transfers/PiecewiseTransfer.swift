@@ -72,7 +72,8 @@ struct PiecewiseTransfer {
         beginningWith dated: DatedResponse? = nil, restarts: Int = 0
     ) async throws(NetworkError) -> CompletedTransfer {
         var transfer = PartialTransfer(
-            loader, request: request, file: file, progress: progress, executor: executor, restarts: restarts)
+            loader, request: request, file: file, progress: progress, executor: executor)
+        transfer.restarts = restarts
         // What is refused for a range of all bytes is refused for the whole.
         if let dated, dated.response.head.status >= 400, dated.response.head.status != 416 {
             return try await transfer.run(beginningWith: dated)

@@ -105,12 +105,11 @@ struct RevalidationTests {
     @Test func takesAConfirmationNobodyAskedForAsIs() {
         var site = stale(["ETag": "\"a\""])
         #expect(site.receive(["ETag": "\"a\""], status: 304).answer == .response)
-        #expect(
-            Site().cache.update(
-                after: CacheExchange(
-                    request: site.request(), status: 304, headers: [:], requestTime: .zero, responseTime: .zero,
-                    stored: site.stored, revalidated: 99)
-            ).answer == .response)
+        var exchange = CacheExchange(
+            request: site.request(), status: 304, headers: [:], requestTime: .zero, responseTime: .zero,
+            stored: site.stored)
+        exchange.revalidated = 99
+        #expect(Site().cache.update(after: exchange).answer == .response)
     }
 
     @Test func takesTheAnswerToTheRequestersConditionAsIs() {

@@ -26,10 +26,11 @@ struct Site {
     ) -> CacheUpdate {
         let sent = now
         now += delay
-        let update = cache.update(
-            after: CacheExchange(
-                request: request ?? self.request(), status: status, headers: headers, requestTime: sent,
-                responseTime: now, stored: stored, revalidated: revalidating))
+        var exchange = CacheExchange(
+            request: request ?? self.request(), status: status, headers: headers, requestTime: sent,
+            responseTime: now, stored: stored)
+        exchange.revalidated = revalidating
+        let update = cache.update(after: exchange)
         for (index, head) in update.refreshed { stored[index] = head }
         stored = stored.indices.filter { !update.removed.contains($0) }.map { stored[$0] }
         if case .storing(var head) = update.answer {
