@@ -43,14 +43,14 @@ import VitrineServer
     }
 
     @Test func everySettingHasOneNameAndADocumentation() throws {
-        let settings = ServerConfiguration.settings
+        let settings = ServerSettings.all
         #expect(Set(settings.map(\.name)).count == settings.count)
         let aliases = settings.flatMap(\.aliases)
         #expect(Set(aliases).count == aliases.count)
         for setting in settings {
             #expect(setting.name.allSatisfy { $0.isLowercase || $0 == "-" || $0.isNumber }, "\(setting.name)")
             #expect(!setting.unit.isEmpty && setting.help.hasSuffix("."), "\(setting.name)")
-            #expect(ServerConfiguration.help.contains("--\(setting.name) "))
+            #expect(ServerSettings.help.contains("--\(setting.name) "))
         }
         // Every property has a setting: changing one shows in what is printed.
         let children = Mirror(reflecting: ServerConfiguration()).children
@@ -63,7 +63,7 @@ import VitrineServer
 
     @Test func everySettingReadsWhatItShows() throws {
         let defaults = ServerConfiguration()
-        for setting in ServerConfiguration.settings {
+        for setting in ServerSettings.all {
             var configuration = ServerConfiguration()
             try setting.set(&configuration, setting.get(defaults))
             #expect(configuration == defaults, "\(setting.name)")

@@ -215,7 +215,7 @@ func listeningSocket() throws -> (descriptor: Int32, port: Int) {
         #expect(checking.output == "vitrine-server: IMGPROXY_USE_ETAG has no effect\n")
         let help = try ServerProcess(["--help"])
         #expect(try await help.waitUntilEnd() == 0)
-        for setting in ServerConfiguration.settings { #expect(help.output.contains("--\(setting.name) ")) }
+        for setting in ServerSettings.all { #expect(help.output.contains("--\(setting.name) ")) }
     }
 
     @Test(arguments: [false, true])
@@ -415,7 +415,7 @@ func listeningSocket() throws -> (descriptor: Int32, port: Int) {
                 variables["VITRINE_" + match.1] = String(match.2)
             }
             for variable in variables.keys {
-                #expect(ServerConfiguration.settings.contains { $0.variable == variable }, "\(name): \(variable)")
+                #expect(ServerSettings.all.contains { $0.variable == variable }, "\(name): \(variable)")
             }
         }
         let units = ["vitrine-server.service", "vitrine-warm.service", "vitrine-warm.timer"]
@@ -439,7 +439,7 @@ func listeningSocket() throws -> (descriptor: Int32, port: Int) {
         #expect(checked.status == 0, "\(checked.output)")
         let compose = try String(contentsOf: fleet.appending(path: "compose.yaml"), encoding: .utf8)
         for match in compose.matches(of: /(VITRINE_[A-Z0-9_]+):[ ]/) {
-            #expect(ServerConfiguration.settings.contains { $0.variable == String(match.1) }, "\(match.1)")
+            #expect(ServerSettings.all.contains { $0.variable == String(match.1) }, "\(match.1)")
         }
         let parser = "import sys, yaml; print(*sorted(yaml.safe_load(open(sys.argv[1]))['services']))"
         let parsed = try await run(

@@ -167,7 +167,7 @@ import Darwin
 
     @Test func everySettingIsInItsTable() throws {
         let defaults = ServerConfiguration()
-        let rows = ServerConfiguration.settings.map { setting in
+        let rows = ServerSettings.all.map { setting in
             let value = setting.get(defaults)
             let isEmpty = value == .text("") || value == .list([]) || value == .table([:])
             let cells = [

@@ -118,14 +118,3 @@ package struct IIIFGrammar: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 }
-
-extension ServerConfiguration {
-    func checkIIIF() throws {
-        guard !iiif || !localRoot.isEmpty || !baseURL.isEmpty || !allowedSources.isEmpty else {
-            throw ConfigurationError("iiif: it needs local-root, base-url or allowed-sources")
-        }
-        guard publicURL.isEmpty || IIIFDocument.isPublicURL(publicURL) else {
-            throw ConfigurationError("public-url: it is no URL of http or https without a slash at the end")
-        }
-    }
-}

@@ -190,14 +190,11 @@ public struct BucketConfiguration: Sendable, Equatable {
 
 extension ServerConfiguration {
     var sharedSecrets: [String] { fleet.secrets + [s3.secretKey] }
+}
 
-    func validateShared() throws {
-        try fleet.validate()
-        try s3.validate()
-    }
-
+extension ServerSettings {
     /// The settings of buckets, in the order of the documentation.
-    static let bucketSettings: [Setting] = [
+    static let buckets: [Setting] = [
         setting(
             "s3-buckets", path: \.s3.buckets, kind: list(unit: "list", read: { $0 }, show: { $0 }),
             aliases: "S3_ALLOWED_BUCKETS"
@@ -260,7 +257,7 @@ extension ServerConfiguration {
     }
 
     /// The settings of a fleet, in the order of the documentation.
-    static let fleetSettings: [Setting] = [
+    static let fleet: [Setting] = [
         setting(
             "redis", path: \.fleet.redis,
             kind: .text(unit: "URL") { text in

@@ -57,7 +57,7 @@ package struct ServerCommand: Sendable {
           --help           Prints this.
 
         SETTINGS:
-        \(ServerConfiguration.help)
+        \(ServerSettings.help)
 
         SIGNALS: SIGTERM and SIGINT stop the server after its lame-duck time, a second one at once. SIGHUP reloads.
         A configuration that is refused ends the program with status 78.

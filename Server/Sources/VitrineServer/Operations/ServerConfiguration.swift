@@ -315,197 +315,7 @@ extension ServerConfiguration {
     ///   - environment: `VITRINE_…` and imgproxy's variables; others are left alone.
     /// - Throws: ``ConfigurationError``: an unknown name, an invalid value, an unreadable file, contradictory values.
     package static func load(arguments: [String], environment: [String: String]) throws -> Loaded {
-        let byName = Dictionary(uniqueKeysWithValues: settings.map { ($0.name, $0) })
-        var loaded = Loaded(configuration: ServerConfiguration())
-        var file = environment["VITRINE_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
-        var layers: [[(setting: Setting, value: SettingValue, origin: String)]] = []
-
-        // Flags.
-        var flags: [String: SettingValue] = [:]
-        var order: [String] = []
-        var index = 0
-        while index < arguments.count {
-            let argument = arguments[index]
-            index += 1
-            guard argument.hasPrefix("--"), argument.count > 2 else {
-                throw ConfigurationError("“\(argument)” is not a flag; see --help")
-            }
-            let parts = argument.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            let name = String(parts[0])
-            let isSwitch = byName[name]?.isSwitch ?? false
-            guard name == "config" || byName[name] != nil else {
-                throw ConfigurationError("--\(name): there is no such flag\(suggestion(for: name)); see --help")
-            }
-            let text: String
-            if parts.count == 2 {
-                text = String(parts[1])
-            } else if isSwitch, index == arguments.count || arguments[index].hasPrefix("--") {
-                text = "true"
-            } else if index < arguments.count {
-                text = arguments[index]
-                index += 1
-            } else {
-                throw ConfigurationError("--\(name): its value is missing")
-            }
-            if name == "config" {
-                file = text
-            } else if let earlier = flags[name] {
-                guard byName[name]?.isList == true, case .text(let first) = earlier else {
-                    throw ConfigurationError("--\(name): it is given twice")
-                }
-                flags[name] = .text("\(first),\(text)")
-            } else {
-                flags[name] = .text(text)
-                order.append(name)
-            }
-        }
-        layers.append(
-            order.compactMap { name in
-                guard let setting = byName[name], let value = flags[name] else { return nil }
-                return (setting, value, "--\(name)")
-            })
-        layers.append(try variables(environment, &loaded.warnings))
-        if let file { layers.append(try values(ofFile: file, byName)) }
-
-        for layer in layers {
-            for (setting, value, origin) in layer where loaded.given.insert(setting.name).inserted {
-                do {
-                    try setting.set(&loaded.configuration, value)
-                } catch let error as SettingError {
-                    throw ConfigurationError("\(origin): \(error.reason)")
-                }
-            }
-        }
-        try loaded.configuration.readCredentials()
-        try loaded.configuration.validate()
-        return loaded
-    }
-
-    /// The settings that the environment gives.
-    private static func variables(
-        _ environment: [String: String], _ warnings: inout [String]
-    ) throws -> [(setting: Setting, value: SettingValue, origin: String)] {
-        var result: [(setting: Setting, value: SettingValue, origin: String)] = []
-        var known: Set<String> = ["VITRINE_CONFIG"]
-        // Variables of the library and of its builds.
-        known.formUnion(
-            ["AGENT", "BROWSER", "PDF", "SANITIZE_THREADS", "STRICT", "TEXT", "VIDEO", "WORKER", "WORKER_SANDBOX"]
-                .map { "VITRINE_" + $0 })
-        for setting in settings {
-            known.insert(setting.variable)
-            known.formUnion(setting.aliases)
-            var found: (name: String, text: String)?
-            for name in [setting.variable] + setting.aliases {
-                // An empty variable is one that is not set.
-                guard let text = environment[name], !text.isEmpty else { continue }
-                if let found, found.text != text {
-                    throw ConfigurationError("\(name): it contradicts \(found.name)")
-                }
-                found = found ?? (name, text)
-            }
-            if let found { result.append((setting, .text(found.text), found.name)) }
-        }
-        for name in environment.keys.sorted() where !known.contains(name) && environment[name] != "" {
-            if name.hasPrefix("VITRINE_") {
-                let similar = suggestion(for: name.dropFirst(8).lowercased().replacing("_", with: "-"))
-                throw ConfigurationError("\(name): there is no such setting\(similar)")
-            }
-            guard name.hasPrefix("IMGPROXY_") else { continue }
-            if let reason = refusedVariables[name] { throw ConfigurationError("\(name): \(reason)") }
-            warnings.append("\(name) has no effect")
-        }
-        return result
-    }
-
-    /// Variables of imgproxy that limit or protect something. Ignoring one would be less safe than its operator thinks.
-    private static let refusedVariables = [
-        "IMGPROXY_SECRET": "requests with a secret are not supported; use signatures",
-        "IMGPROXY_PATH_PREFIX": "prefixes of paths are not supported; remove the prefix in the proxy in front",
-        "IMGPROXY_MAX_ANIMATION_FRAMES": "limits of animations are not configurable",
-        "IMGPROXY_MAX_ANIMATION_FRAME_RESOLUTION": "limits of animations are not configurable",
-        "IMGPROXY_MAX_CHAINED_PIPELINES": "pipelines are not chained; remove the variable",
-        "IMGPROXY_ALLOWED_INFO_OPTIONS": "options of /info are not limited apart; use VITRINE_ALLOWED_OPTIONS",
-        "IMGPROXY_INFO_ONLY_PRESETS": "presets of /info are those of images; use VITRINE_ONLY_PRESETS",
-        "IMGPROXY_SOURCE_URL_ENCRYPTION_KEY": "encrypted sources are not supported; use signatures",
-        "IMGPROXY_VIDEO_THUMBNAIL_MAX_ANALYZE_DURATION": "the analysis of videos has limits of its own",
-        "IMGPROXY_S3_ALLOWED_BUCKETS": "buckets are listed in VITRINE_S3_BUCKETS, and no others are loaded",
-        "IMGPROXY_S3_DENIED_BUCKETS": "buckets are listed in VITRINE_S3_BUCKETS, and no others are loaded",
-        "IMGPROXY_GCS_ALLOWED_BUCKETS": "Google Cloud Storage is not supported; use its S3 interface",
-        "IMGPROXY_GCS_DENIED_BUCKETS": "Google Cloud Storage is not supported; use its S3 interface",
-        "IMGPROXY_ABS_ALLOWED_BUCKETS": "Azure Blob Storage is not supported",
-        "IMGPROXY_ABS_DENIED_BUCKETS": "Azure Blob Storage is not supported",
-        "IMGPROXY_SWIFT_ALLOWED_BUCKETS": "OpenStack Swift is not supported; use its S3 interface",
-        "IMGPROXY_SWIFT_DENIED_BUCKETS": "OpenStack Swift is not supported; use its S3 interface",
-        "IMGPROXY_PROMETHEUS_BIND": "metrics are on the admin listener; use VITRINE_ADMIN_BIND",
-        "IMGPROXY_NETWORK": "the kind of a socket is part of VITRINE_BIND: HOST:PORT or unix:/PATH",
-    ]
-
-    private static func values(
-        ofFile path: String, _ byName: [String: Setting]
-    ) throws -> [(setting: Setting, value: SettingValue, origin: String)] {
-        guard let data = FileManager.default.contents(atPath: path) else {
-            throw ConfigurationError("\(path): the file cannot be read")
-        }
-        let values: [String: SettingValue]
-        do {
-            if path.hasSuffix(".json") {
-                values = try SettingValue.json(data)
-            } else {
-                guard let text = String(validating: data, as: UTF8.self) else {
-                    throw SettingError("the file is not UTF-8")
-                }
-                values = try TOMLReader.read(text)
-            }
-        } catch let error as SettingError {
-            throw ConfigurationError("\(path): \(error.reason)")
-        }
-        return try values.keys.sorted().map { name in
-            guard let setting = byName[name], let value = values[name] else {
-                throw ConfigurationError("\(path): \(name): there is no such setting\(suggestion(for: name))")
-            }
-            return (setting, value, "\(path): \(name)")
-        }
-    }
-
-    /// `, did you mean “…”?` if a setting's name is similar.
-    private static func suggestion(for name: String) -> String {
-        let similar = settings.map { ($0.name, distance(Array(name.utf8), Array($0.name.utf8))) }.min { $0.1 < $1.1 }
-        guard let similar, similar.1 <= max(2, name.count / 4) else { return "" }
-        return "; did you mean “\(similar.0)”?"
-    }
-
-    /// The Levenshtein distance.
-    private static func distance(_ first: [UInt8], _ second: [UInt8]) -> Int {
-        var row = Array(0...second.count)
-        for (i, a) in first.enumerated() {
-            var diagonal = row[0]
-            row[0] = i + 1
-            for (j, b) in second.enumerated() {
-                (diagonal, row[j + 1]) = (row[j + 1], min(row[j] + 1, row[j + 1] + 1, diagonal + (a == b ? 0 : 1)))
-            }
-        }
-        return row[second.count]
-    }
-
-    /// Adds the keys and salts of files, one a line.
-    private mutating func readCredentials() throws {
-        func pairs(_ path: String, _ name: String) throws -> [[UInt8]] {
-            guard !path.isEmpty else { return [] }
-            guard let data = FileManager.default.contents(atPath: path),
-                let text = String(validating: data, as: UTF8.self)
-            else { throw ConfigurationError("\(name): \(path) cannot be read") }
-            let lines = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
-                .filter { !$0.isEmpty }
-            guard !lines.isEmpty else { throw ConfigurationError("\(name): \(path) is empty") }
-            return try lines.enumerated().map { number, line in
-                guard let bytes = [UInt8](hexadecimal: line), !bytes.isEmpty else {
-                    throw ConfigurationError("\(name): \(path): line \(number + 1) is not hexadecimal")
-                }
-                return bytes
-            }
-        }
-        keys += try pairs(keyFile, "key-file")
-        salts += try pairs(saltFile, "salt-file")
+        try ConfigurationReader(environment).read(arguments)
     }
 
     /// Whether the values agree with one another, and with the sockets that are open. A start and a reload are judged
@@ -514,111 +324,40 @@ extension ServerConfiguration {
     /// - Parameter addresses: Those of the main listeners, nil for a socket that does not tell its own. Default: the
     ///   addresses of ``bind``, before any socket is open.
     package func validate(listening addresses: [ListenAddress?]? = nil) throws {
-        guard keys.count == salts.count else {
-            throw ConfigurationError(
-                "key: there are \(keys.count) keys and \(salts.count) salts; every key needs a salt of its own")
-        }
-        try requireSignatures(on: addresses ?? bind)
-        try ConfigurationError.requireBoth(("tls-certificate", tlsCertificate), ("tls-key", tlsKey))
-        guard !bind.isEmpty else { throw ConfigurationError("bind: at least one address is needed") }
-        for address in adminBind where bind.contains(address) {
-            if case .tcp(_, 0) = address { continue }
-            throw ConfigurationError("admin-bind: \(address) is an address of bind as well")
-        }
-        guard !onlyPresets || !presets.isEmpty else {
-            throw ConfigurationError("only-presets: no preset is defined, so that every URL would be refused")
-        }
-        try checkIIIF()
-        guard !gallery || !localRoot.isEmpty else { throw ConfigurationError("gallery: it needs local-root") }
-        guard galleryToken.isEmpty || gallery else { throw ConfigurationError("gallery-token: it needs gallery") }
-        guard rateBurst == 0 || rateLimit > 0 else {
-            throw ConfigurationError("rate-burst: it needs rate-limit")
-        }
-        // A printed configuration gives every setting, most of them with their defaults.
-        let defaults = ServerConfiguration()
-        guard !watermark.isEmpty || watermarkOpacity == defaults.watermarkOpacity else {
-            throw ConfigurationError("watermark-opacity: it needs watermark")
-        }
-        guard !diskCache.isEmpty || diskCacheBytes == defaults.diskCacheBytes else {
-            throw ConfigurationError("disk-cache-bytes: it needs disk-cache")
-        }
-        try validateShared()
-    }
-
-    /// Refuses to serve unsigned URLs to other machines.
-    private func requireSignatures(on addresses: [ListenAddress?]) throws {
-        guard !isSigned, !allowUnsigned, let open = addresses.first(where: { $0?.isLocal != true }) else { return }
-        // What does not say where it listens may listen anywhere.
-        let place = open?.description ?? "an inherited socket"
-        throw ConfigurationError(
-            "bind: \(place) is reachable from other machines, but URLs are not signed; set key and salt, "
-                + "or allow-unsigned")
+        try ConfigurationValidator(configuration: self).validate(listening: addresses ?? bind)
     }
 
     /// Checks files and directories that the server needs: once, before it listens.
     package func checkFiles() throws {
-        func directory(_ path: String) -> Bool {
-            var isDirectory: ObjCBool = false
-            return FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) && isDirectory.boolValue
-        }
-        if !localRoot.isEmpty {
-            guard directory(localRoot), FileManager.default.isReadableFile(atPath: localRoot) else {
-                throw ConfigurationError("local-root: \(localRoot) is not a readable directory")
-            }
-        }
-        for (name, path) in [
-            ("tls-certificate", tlsCertificate), ("tls-key", tlsKey), ("watermark", watermark),
-            ("fallback-image", fallbackImage), ("redis-password-file", fleet.redisPasswordFile),
-            ("redis-tls-ca", fleet.redisAuthorities), ("redis-tls-certificate", fleet.redisCertificate),
-            ("redis-tls-key", fleet.redisKey), ("s3-credentials-file", s3.credentialsFile),
-            ("s3-tls-ca", s3.authorities),
-        ] where !path.isEmpty {
-            guard !directory(path), let file = FileHandle(forReadingAtPath: path) else {
-                throw ConfigurationError("\(name): \(path) cannot be read")
-            }
-            try? file.close()
-        }
-        if !diskCache.isEmpty {
-            // Attempted, because permissions say nothing about a read-only file system.
-            let probe = "\(diskCache)/.vitrine-\(ProcessInfo.processInfo.processIdentifier)"
-            do {
-                try FileManager.default.createDirectory(atPath: diskCache, withIntermediateDirectories: true)
-                try Data().write(to: URL(fileURLWithPath: probe))
-                try FileManager.default.removeItem(atPath: probe)
-            } catch {
-                throw ConfigurationError("disk-cache: \(diskCache) is not a writable directory")
-            }
-        }
+        try ConfigurationValidator(configuration: self).checkFiles()
     }
 
     /// The settings of `other` that differ and that only a start of the program applies.
     package func differencesThatNeedARestart(_ other: ServerConfiguration) -> [String] {
-        Self.settings.filter { !$0.isReloadable && $0.get(self) != $0.get(other) }.map(\.name)
+        ServerSettings.all.filter { !$0.isReloadable && $0.get(self) != $0.get(other) }.map(\.name)
     }
 
     /// One line of TOML for each setting in effect; secrets are masked.
     package func toml(given: Set<String> = []) -> String {
-        Self.settings.map { setting in
+        ServerSettings.all.map { setting in
             "\(setting.name) = \(masked(setting).toml)\(given.contains(setting.name) ? "" : "  # default")\n"
         }.joined()
     }
 
     /// One JSON object; secrets are masked.
     package var json: String {
-        SettingValue.table(Dictionary(uniqueKeysWithValues: Self.settings.map { ($0.name, masked($0)) })).json
+        SettingValue.table(Dictionary(uniqueKeysWithValues: ServerSettings.all.map { ($0.name, masked($0)) })).json
+    }
+
+    /// This configuration with the reloadable settings of another one.
+    package func withReloadableSettings(of other: ServerConfiguration) -> ServerConfiguration {
+        var result = self
+        for setting in ServerSettings.all where setting.isReloadable { setting.copy(other, &result) }
+        return result
     }
 
     private func masked(_ setting: Setting) -> SettingValue {
         let value = setting.get(self)
         return setting.isSecret ? value.masked : value
-    }
-}
-
-extension ServerConfiguration {
-    /// This configuration with the reloadable settings of another one.
-    package func withReloadableSettings(of other: ServerConfiguration) -> ServerConfiguration {
-        var result = self
-        for setting in Self.settings where setting.isReloadable { setting.copy(other, &result) }
-        return result
     }
 }

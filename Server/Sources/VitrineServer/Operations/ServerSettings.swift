@@ -245,9 +245,10 @@ func setting<Value: Sendable>(
         copy: { $1[keyPath: path] = $0[keyPath: path] })
 }
 
-extension ServerConfiguration {
+/// The table of settings.
+package enum ServerSettings {
     /// Every setting, in the order of the documentation.
-    package static let settings: [Setting] = [
+    package static let all: [Setting] = [
         // Listeners
         setting("bind", path: \.bind, kind: addresses, aliases: "BIND") {
             "Addresses that serve images. Sockets that systemd passes replace them."
@@ -652,12 +653,12 @@ extension ServerConfiguration {
             "The part of requests that is traced, if the client does not decide."
         },
         setting("service-name", path: \.serviceName, kind: .text()) { "The name of this service in traces." },
-    ] + fleetSettings + bucketSettings
+    ] + fleet + buckets
 
     /// The flags as text for `--help`.
     package static var help: String {
         let defaults = ServerConfiguration()
-        return settings.map { setting in
+        return all.map { setting in
             let value = setting.get(defaults)
             let shown = value == .text("") || value == .list([]) || value == .table([:]) ? "none" : value.toml
             let imgproxy = setting.aliases.isEmpty ? "" : ", \(setting.aliases.joined(separator: ", "))"

@@ -150,7 +150,7 @@ package struct WarmCommand: Sendable {
                 result.settings.append(word)
                 // A setting has its value in the same word, in the next one, or none.
                 let name = word.dropFirst(2)
-                let isSwitch = ServerConfiguration.settings.contains { $0.name == name && $0.isSwitch }
+                let isSwitch = ServerSettings.all.contains { $0.name == name && $0.isSwitch }
                 if !word.contains("="), !isSwitch { result.settings.append(try value(word)) }
             case _ where result.list == nil: result.list = word
             default: throw ConfigurationError("warm: “\(word)” is a second list")
