@@ -1,4 +1,4 @@
-/// The directives of `ValueCache-Control` in a request or response (RFC 9111, section 5.2; RFC 5861; RFC 8246).
+/// The directives of `Cache-Control` in a request or response (RFC 9111, section 5.2; RFC 5861; RFC 8246).
 ///
 /// Names are compared without regard to case, and arguments may be quoted. Unknown directives are ignored. If a
 /// directive is repeated, the first one applies (RFC 9111, section 4.2.1). A lifetime without a valid number is 0
@@ -50,14 +50,14 @@ package struct CacheDirectives: Sendable, Hashable {
     /// Creates an empty set of directives.
     package init() {}
 
-    /// Parses the lines of a `ValueCache-Control` field.
+    /// Parses the lines of a `Cache-Control` field.
     package init(lines: [String]) {
         for line in lines {
             for element in HTTPList.elements(line) { read(element) }
         }
     }
 
-    /// Parses the `ValueCache-Control` of a message.
+    /// Parses the `Cache-Control` of a message.
     package init(_ headers: HTTPHeaders) { self.init(lines: headers.all("Cache-Control")) }
 
     private mutating func read(_ element: ArraySlice<UInt8>) {
@@ -115,7 +115,7 @@ extension CacheDirectives.Scope {
     }
 }
 
-/// Parses fields for one kind of cache, such as `CDN-ValueCache-Control` (RFC 9213).
+/// Parses fields for one kind of cache, such as `CDN-Cache-Control` (RFC 9213).
 ///
 /// The field is a dictionary of RFC 8941. An invalid one is ignored as a whole.
 enum TargetedDirectives {

@@ -185,7 +185,7 @@ public import Foundation
         self.headers = headers
     }
 
-    /// The directives of the request. Without `ValueCache-Control`, `Pragma: no-cache` applies (RFC 9111, section 5.4).
+    /// The directives of the request. Without `Cache-Control`, `Pragma: no-cache` applies (RFC 9111, section 5.4).
     var directives: CacheDirectives {
         var directives = CacheDirectives(headers)
         if directives.isEmpty, HTTPList.names(headers.all("Pragma")).contains("no-cache") {

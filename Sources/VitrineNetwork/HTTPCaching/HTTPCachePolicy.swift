@@ -41,7 +41,7 @@ public struct HTTPCachePolicy: Sendable, Hashable {
     /// Whether a stale response is returned if its server answers with 500, 502, 503 or 504 (RFC 9111, section 4.3.3).
     /// The default is false.
     public var servesStaleOnServerError = false
-    /// Fields that replace `ValueCache-Control` and `Expires`, for example `CDN-ValueCache-Control` (RFC 9213). The first valid
+    /// Fields that replace `Cache-Control` and `Expires`, for example `CDN-Cache-Control` (RFC 9213). The first valid
     /// one applies.
     package var targetedFields: [String] = []
     /// The most responses to one URL that differ by `Vary`. The oldest are removed.

@@ -115,7 +115,7 @@ package final class ImageResult: Sendable {
     package let lastModified: Int64?
     /// When the source stops being fresh, in seconds since 1970; nil if it does not say.
     package let expires: Int64?
-    /// The directives of the source's `ValueCache-Control`; nil if it has none.
+    /// The directives of the source's `Cache-Control`; nil if it has none.
     package let sourceCacheControl: String?
     /// Whether the bytes are the source's own, which the server neither decoded nor checked.
     package let isSource: Bool

@@ -58,7 +58,7 @@ package struct ImageHTTPConfiguration: Sendable {
     package var fallback: Fallback?
     /// The origins whose scripts may read answers; `*` for all. Default: none.
     package var allowedOrigins: [String] = []
-    /// The name of this cache in `ValueCache-Status`, a token; nil to leave the field out. Default: `vitrine`.
+    /// The name of this cache in `Cache-Status`, a token; nil to leave the field out. Default: `vitrine`.
     package var cacheStatusName: String? = "vitrine"
     /// Whether `Server-Timing` tells how long the stages took. Default: false.
     package var sendsServerTiming = false

@@ -115,7 +115,7 @@ public final class ImageRoutes: ImageAnswering {
     @discardableResult
     public func purge(prefix: String) async throws(RequestError) -> Int { try await renderer.purge(prefix: prefix) }
 
-    /// Removes the results of the sources whose servers named a tag in `Surrogate-Key` or `ValueCache-Tag`, like
+    /// Removes the results of the sources whose servers named a tag in `Surrogate-Key` or `Cache-Tag`, like
     /// ``purge(source:)``. Of a source, its first 8 tags count.
     ///
     /// - Throws: 400 for a text that is no tag, 500 if the disk cannot be changed.

@@ -7,7 +7,7 @@ import VitrineFleet
 /// The tags by which results and the bytes of sources are purged.
 ///
 /// An entry has the tag of its source, one for the host and for each of the first directories of the source's path, and
-/// those that the source's server names in `Surrogate-Key` or `ValueCache-Tag`. A cache allows 16 tags for an entry.
+/// those that the source's server names in `Surrogate-Key` or `Cache-Tag`. A cache allows 16 tags for an entry.
 enum PurgeTag {
     /// The directories below the host, or below the root of local sources, that can be purged.
     static let directories = 6
@@ -23,7 +23,7 @@ enum PurgeTag {
     /// The digest in a tag, by which nodes tell each other of purges.
     static func digest(in tag: String) -> String { String(tag.split(separator: " ").last ?? "") }
 
-    /// The tags that a response names: `Surrogate-Key` with spaces and `ValueCache-Tag` with commas between them.
+    /// The tags that a response names: `Surrogate-Key` with spaces and `Cache-Tag` with commas between them.
     static func named(in headers: HTTPHeaders) -> [String] {
         var words = headers.all("Surrogate-Key").flatMap { $0.split(separator: " ").map(String.init) }
         words += headers.all("Cache-Tag").flatMap {

@@ -93,7 +93,7 @@ package struct RenderedImage: Sendable, Hashable {
 
 /// The rules for caches by the server of a source.
 struct SourceCaching: Sendable, Hashable {
-    /// The directives of `ValueCache-Control`; nil if there are none.
+    /// The directives of `Cache-Control`; nil if there are none.
     var control: String?
     /// Whether it says how long the source is fresh.
     var hasLifetime = false

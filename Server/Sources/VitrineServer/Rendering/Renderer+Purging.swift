@@ -36,7 +36,7 @@ extension Renderer {
         return try await purge(PurgeTag.prefix(beginning.text))
     }
 
-    /// Removes all results and bytes of the sources whose servers named a tag in `Surrogate-Key` or `ValueCache-Tag`.
+    /// Removes all results and bytes of the sources whose servers named a tag in `Surrogate-Key` or `Cache-Tag`.
     ///
     /// Of a source, its first 8 tags count.
     ///
