@@ -16,6 +16,7 @@ struct Snippet {
     var reason: String? {
         let text = lines.joined(separator: "\n")
         if prelude.hasPrefix("none") { return String(prelude.dropFirst(4)).trimmingCharacters(in: .whitespaces) }
+        if text.hasPrefix("// swift-tools-version") { return "a manifest" }
         if text.hasPrefix(".package(") || text.hasPrefix(".product(") { return "part of a manifest" }
         if file.contains("/Apple/") || text.contains("UIApplication") { return "for Apple's platforms" }
         if module == "VitrineDatabase" { return "documents a module that is no product" }
