@@ -68,7 +68,7 @@ final class Desk: Sendable {
     func stored(_ name: String, _ image: PixelImage, for widget: ImageWidget) async throws -> ImageRequest {
         state.withLock { $0.stored[name] = image }
         var sized = request(name)
-        if let geometry = widget.targetGeometry { sized.size = geometry.resizer }
+        if let geometry = widget.targetGeometry { sized.resizing = geometry.resizer }
         _ = try await pipeline.image(for: sized)
         return request(name)
     }

@@ -21,7 +21,7 @@ extension ImageWidget {
         guard let request else { return binding.set(nil) }
         wish = Wish(request: request, pipeline: pipeline, onSuccess: onSuccess, onFailure: onFailure)
         var sized = request
-        if sized.size.mode == .none, let geometry = targetGeometry { sized.size = geometry.resizer }
+        if sized.resizing.mode == .none, let geometry = targetGeometry { sized.resizing = geometry.resizer }
         if moment == .now || pipeline.cachedImage(for: sized) != nil { return begin() }
         // The cell is reused, so its image belongs to another item.
         binding.cancel()
