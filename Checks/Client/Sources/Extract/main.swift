@@ -151,10 +151,11 @@ guard arguments.count == 4 else {
 }
 let root = URL(filePath: arguments[1]), output = URL(filePath: arguments[2]), preludes = URL(filePath: arguments[3])
 var files = ["README.md"]
-for folder in ["Documentation", "Sources"] {
+for folder in ["Checks", "Documentation", "Examples", "Sources"] {
     let names = FileManager.default.enumerator(atPath: root.appending(path: folder).path)
     while let name = names?.nextObject() as? String {
-        if name.hasSuffix(".md") || name.hasSuffix(".swift") { files.append(folder + "/" + name) }
+        let hasComments = folder == "Sources" && name.hasSuffix(".swift")
+        if hasComments || name.hasSuffix(".md"), !name.contains(".build") { files.append(folder + "/" + name) }
     }
 }
 try? FileManager.default.removeItem(at: output)

@@ -1,0 +1,38 @@
+// The snippets of README.md and of the guide to GTK, which Scripts/check-snippets compares. They are compiled and not run.
+import CGTK
+import VitrineGTK
+import VitrinePipeline
+
+enum Photos {
+    @MainActor static func main() {
+        guard gtk_init_check() != 0, MainLoop.install() else { return }
+        let pipeline = ImagePipeline()
+        let paths = Array(CommandLine.arguments.dropFirst())
+        let list = ItemList(.grid(columns: 6), of: ListItems(paths)) { PhotoCell(pipeline) }
+        let window = Window("Photos", width: 1000, height: 720)
+        window.setContent(list.scroller)
+        window.onClose { MainLoop.quit() }
+        window.present()
+        withExtendedLifetime(window) { MainLoop.run() }
+    }
+}
+
+private final class PhotoCell: ListCell {
+    let picture = Picture(fit: .cover)
+    let pipeline: ImagePipeline
+    var root: Widget { picture }
+
+    init(_ pipeline: ImagePipeline) {
+        self.pipeline = pipeline
+        picture.setSizeRequest(140, 105)
+    }
+
+    func bind(_ path: String) { picture.load(ImageRequest(.file(path)), in: pipeline) }
+    func unbind() { picture.prepareForReuse() }
+}
+
+@MainActor private func guide() {
+    guard gtk_init_check() != 0, MainLoop.install() else { return }
+    let picture = Picture(fit: .cover)
+    picture.load(ImageRequest(.file("photo.jpg")))
+}

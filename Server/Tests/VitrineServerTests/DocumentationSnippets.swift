@@ -1,0 +1,26 @@
+// The snippets of README.md and of the guide to servers, which Scripts/check-snippets compares. They are compiled and not
+// run.
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import VitrineServer
+
+private func readme() async throws {
+    var configuration = ServerConfiguration()
+    configuration.localRoot = "../vitrine/Samples"
+    let images = try ImageRoutes(configuration)
+
+    let router = Router(context: ImageRequestContext.self)
+    router.addImages(images, at: "/images")
+    try await Application(router: router).runService()
+}
+
+private func thumbnail(of name: String, width: Int) async throws -> [UInt8] { [] }
+
+private func guide(_ router: Router<BasicRequestContext>) {
+    router.get("thumbnails/{name}") { request, context in
+        let bytes = try await thumbnail(of: context.parameters.require("name"), width: 256)
+        return Response(
+            status: .ok, headers: [.contentType: "image/webp"], body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
+    }
+}
