@@ -103,9 +103,9 @@ struct JPEGEntropyFeed: ~Copyable {
                 isAtEnd = true
                 break
             }
-            let room = min(window.available, capacity - count)
-            let stuffed = memchr(window.bytes, 0xFF, room).map { UnsafeRawPointer($0) - UnsafeRawPointer(window.bytes) }
-            let plain = stuffed ?? room
+            let available = min(window.available, capacity - count)
+            let stuffed = memchr(window.bytes, 0xFF, available).map { UnsafeRawPointer($0) - UnsafeRawPointer(window.bytes) }
+            let plain = stuffed ?? available
             if let mark, window.offset <= mark, mark - window.offset <= plain, markedByte == nil {
                 markedByte = passed + count + mark - window.offset
             }

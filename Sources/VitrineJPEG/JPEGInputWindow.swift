@@ -63,8 +63,8 @@ struct JPEGInputWindow: ~Copyable {
             start = 0
         }
         guard end < capacity, nextOffset < source.count else { return false }
-        let room = UnsafeMutableRawBufferPointer(start: buffer + end, count: capacity - end)
-        let count = try source.read(into: room, at: nextOffset)
+        let available = UnsafeMutableRawBufferPointer(start: buffer + end, count: capacity - end)
+        let count = try source.read(into: available, at: nextOffset)
         nextOffset += count
         end += count
         return count > 0

@@ -210,9 +210,9 @@ struct JPEGRowRecorder {
             let taken = bytes.withUnsafeBytes { bytes in
                 var at = 0
                 while at < bytes.count, next < placed.count {
-                    let room = bytes.count - at
-                    let found = bytes.baseAddress.flatMap { memchr($0 + at, 0xFF, room) }
-                    let plain = found.map { UnsafeRawPointer($0) - (bytes.baseAddress! + at) } ?? room
+                    let available = bytes.count - at
+                    let found = bytes.baseAddress.flatMap { memchr($0 + at, 0xFF, available) }
+                    let plain = found.map { UnsafeRawPointer($0) - (bytes.baseAddress! + at) } ?? available
                     while next < placed.count, placed[next].offset < passed + plain {
                         placed[next].offset += position + at - passed
                         next += 1

@@ -30,7 +30,7 @@ package struct LibJPEGDecoder: ImageDecoding {
             eighths: LibJPEGDecoder.eighths(for: request),
             output: request.reduction < 1.25 || request.allowsScaling ? .pixels : .smallerPlanes,
             limits: request.limits, allowsPartial: request.options.allowsPartial, cancellation: request.cancellation)
-        options.memory = request.room
+        options.memory = request.resultBuffer
         options.target = request.allowsScaling ? request.target : nil
         options.region = request.region
         options.margin = request.options.acceptsMeans ? JPEGRegion.marginOfMeans : JPEGRegion.margin

@@ -136,14 +136,14 @@ struct OpenDocuments {
             entries.append(entry)
             return entry.document
         }
-        makeRoom(for: source.count)
+        evictDocuments(for: source.count)
         let document = try OpenDocument(source, password: password, limits: limits)
         opened += 1
         if let file { entries.append(Entry(file: file, password: password, document: document)) }
         return document
     }
 
-    private mutating func makeRoom(for count: Int) {
+    private mutating func evictDocuments(for count: Int) {
         var bytes = entries.reduce(count) { $0 + $1.document.byteCount }
         while !entries.isEmpty, entries.count >= Self.capacity || bytes > Self.byteCapacity {
             bytes -= entries.removeFirst().document.byteCount

@@ -309,8 +309,8 @@ struct PNGDataSource: InflaterSource {
     mutating func read(into buffer: UnsafeMutableRawBufferPointer) throws(ImageError) -> Int {
         var filled = 0
         while filled == 0 && !hasEnded {
-            let room = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
-            let end = try source.read(into: room, at: position)
+            let available = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
+            let end = try source.read(into: available, at: position)
             var at = 0
             while at < end && !hasEnded {
                 if left > 0 {

@@ -140,7 +140,7 @@ package final class HelperMemory: Sendable {
     }
 
     /// Ends idle workers of other pools until `share` is free, or none is left.
-    func makeRoom(for share: Share, besides caller: WorkerPool) {
+    func endIdleWorkers(for share: Share, besides caller: WorkerPool) {
         for pool in pools where pool !== caller {
             while share.total > state.withLock({ $0.total - $0.reserved }), pool.endIdleWorker() {}
         }

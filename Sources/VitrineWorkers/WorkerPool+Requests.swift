@@ -313,9 +313,9 @@ extension WorkerRequest {
     /// Copies a small input into the shared memory.
     fileprivate func copyInput(_ source: ByteSource, to memory: SharedMemory) throws(ImageError) {
         guard inputCount >= 0 else { return }
-        let room = memory.payload[inputOffset...].prefix(inputCount)
+        let available = memory.payload[inputOffset...].prefix(inputCount)
         // A file that has shrunk meanwhile ends in zeros, which the decoder rejects.
-        let target = UnsafeMutableRawBufferPointer(rebasing: room)
+        let target = UnsafeMutableRawBufferPointer(rebasing: available)
         let count = try source.read(into: target, at: 0)
         UnsafeMutableRawBufferPointer(rebasing: target[count...]).initializeMemory(as: UInt8.self, repeating: 0)
     }

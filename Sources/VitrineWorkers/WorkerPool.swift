@@ -179,7 +179,7 @@ public final class WorkerPool: Sendable {
         forgetAfterFork()
         let share = memory.share(for: limits)
         while true {
-            switch turn(share, document: document, cancellation: cancellation) {
+            switch waitForSlot(share, document: document, cancellation: cancellation) {
             case .worker(let worker):
                 if worker.share.covers(share), worker.isUsable, !isFresh || worker.served == 0 { return worker }
                 release(worker, isReusable: false)
@@ -261,19 +261,19 @@ public final class WorkerPool: Sendable {
         }
     }
 
-    private func turn(
+    private func waitForSlot(
         _ share: HelperMemory.Share, document: UInt64?, cancellation: CancellationToken
     ) -> WorkerTicket.QueueSlot {
-        if let now = withState({ turn(at: &$0, share, document) }) { return now }
+        if let now = withState({ freeSlot(in: &$0, share: share, document: document) }) { return now }
         let ticket = WorkerTicket(share: share)
         let now: WorkerTicket.QueueSlot? = withState { state in
-            if let now = turn(at: &state, share, document) { return now }
+            if let now = freeSlot(in: &state, share: share, document: document) { return now }
             state.waiting.append(ticket)
             return nil
         }
         if let now { return now }
         if want != .nothing {
-            memory.makeRoom(for: share, besides: self)
+            memory.endIdleWorkers(for: share, besides: self)
             // Memory may have been released before this pool published its want.
             offerVacancies()
         }
@@ -286,8 +286,8 @@ public final class WorkerPool: Sendable {
     }
 
     /// Returns a worker, or the right to start one, if no wait is necessary.
-    private func turn(
-        at state: inout State, _ share: HelperMemory.Share, _ document: UInt64?
+    private func freeSlot(
+        in state: inout State, share: HelperMemory.Share, document: UInt64?
     ) -> WorkerTicket.QueueSlot? {
         if let document, let index = state.idle.lastIndex(where: { $0.document == document }) {
             state.busy += 1
@@ -385,7 +385,7 @@ final class WorkerTicket: Sendable {
 
     /// The memory of a worker for the request.
     let share: HelperMemory.Share
-    private let turn = Locked<QueueSlot?>(nil)
+    private let slot = Locked<QueueSlot?>(nil)
     private let semaphore = DispatchSemaphore(value: 0)
 
     init(share: HelperMemory.Share) { self.share = share }
@@ -394,9 +394,9 @@ final class WorkerTicket: Sendable {
     ///
     /// - Returns: False when it has already ended: the offer must go to another request.
     func resolve(_ offer: QueueSlot) -> Bool {
-        let isFirst = turn.withLock { turn in
-            guard turn == nil else { return false }
-            turn = offer
+        let isFirst = slot.withLock { slot in
+            guard slot == nil else { return false }
+            slot = offer
             return true
         }
         if isFirst { semaphore.signal() }
@@ -406,6 +406,6 @@ final class WorkerTicket: Sendable {
     /// Blocks until ``resolve(_:)``.
     func wait() -> QueueSlot {
         semaphore.wait()
-        return turn.withLock { $0 ?? .cancelled }
+        return slot.withLock { $0 ?? .cancelled }
     }
 }

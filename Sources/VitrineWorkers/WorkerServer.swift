@@ -166,7 +166,7 @@ package struct WorkerServer {
                 return try encode(request, memory: memory)
             case .header:
                 guard let files else { throw .unsupported(input: "input", reason: "this worker reads no images") }
-                let source = try Self.source(input, request: request, room: SharedBuffer(memory))
+                let source = try Self.source(input, request: request, buffer: SharedBuffer(memory))
                 let header = try files.header(
                     of: source, format: request.info.format, picture: request.info.pictureIndex,
                     limits: request.limits)
@@ -183,13 +183,13 @@ package struct WorkerServer {
     private func decode(
         _ request: WorkerRequest, input: Int32, memory: SharedMemory
     ) throws(ImageError) -> WorkerReply.Outcome {
-        let room = SharedBuffer(memory)
-        let source = try Self.source(input, request: request, room: room)
+        let buffer = SharedBuffer(memory)
+        let source = try Self.source(input, request: request, buffer: buffer)
         var info = request.info
         if request.profileCount >= 0 { info.colorProfile = memory.bytes(at: 0, count: request.profileCount) }
         var job = DecodeRequest(
             info: info, target: request.target, options: request.options, limits: request.limits)
-        job.room = room
+        job.resultBuffer = buffer
         job.region = request.region
         job.allowsScaling = request.scales
         job.threads = max(1, min(request.threads, IdleCores.maximumThreads))
@@ -201,7 +201,7 @@ package struct WorkerServer {
         }
         var image = try candidates.decode(source, job)
         if request.scales, let target = request.target { image = image.reduced(to: target) }
-        return try share(image, requestedProfile: info.colorProfile, room: room, memory: memory)
+        return try share(image, requestedProfile: info.colorProfile, buffer: buffer, memory: memory)
     }
 
     private func answer(
@@ -210,7 +210,7 @@ package struct WorkerServer {
         let source = try Self.source(input)
         if request.operation == .render, let animations, FrameParameters(request.parameters) != nil {
             let image = try animations.render(source, request)
-            return try share(image, requestedProfile: nil, room: SharedBuffer(memory), memory: memory)
+            return try share(image, requestedProfile: nil, buffer: SharedBuffer(memory), memory: memory)
         }
         if request.operation == .describe, let files, let cover = CoverParameters(request.parameters) {
             return try describe(files.cover(of: source, kind: cover.kind, limits: request.limits), memory)
@@ -218,7 +218,7 @@ package struct WorkerServer {
         guard let documents else { throw .unsupported(input: "input", reason: Self.readsNoDocuments) }
         guard request.operation == .render else { return try describe(documents.describe(source, request), memory) }
         let image = try documents.render(source, request)
-        return try share(image, requestedProfile: nil, room: SharedBuffer(memory), memory: memory)
+        return try share(image, requestedProfile: nil, buffer: SharedBuffer(memory), memory: memory)
     }
 
     /// A description in the packet, or in the shared memory if it is long.
@@ -234,11 +234,11 @@ package struct WorkerServer {
 
     /// Returns the input of a request, from the descriptor or in the shared memory, where nothing else gets its place.
     private static func source(
-        _ input: Int32, request: WorkerRequest, room: SharedBuffer
+        _ input: Int32, request: WorkerRequest, buffer: SharedBuffer
     ) throws(ImageError) -> ByteSource {
         guard request.inputCount >= 0 else { return try source(input) }
         if input >= 0 { close(input) }
-        guard room.take(request.inputOffset) != nil, let bytes = room.part(request.inputCount) else {
+        guard buffer.take(request.inputOffset) != nil, let bytes = buffer.part(request.inputCount) else {
             throw .invalidRequest(reason: "the input lies outside of the shared memory")
         }
         return ByteSource(storage: bytes, name: "input")
@@ -256,7 +256,7 @@ package struct WorkerServer {
 
     /// Copies a picture into the shared memory, in rows without gaps, except for planes that are already there.
     private func share(
-        _ image: DecodedImage, requestedProfile: [UInt8]?, room: SharedBuffer, memory: SharedMemory
+        _ image: DecodedImage, requestedProfile: [UInt8]?, buffer: SharedBuffer, memory: SharedMemory
     ) throws(ImageError) -> WorkerReply.Outcome {
         var shape = WorkerReply.DecodedShape(
             planes: [], model: image.model, alpha: image.alpha, profile: .none, isPartial: image.isPartial,
@@ -264,11 +264,11 @@ package struct WorkerServer {
         shape.filledHeight = image.filledHeight
         shape.region = image.region
         func place(_ count: Int) throws(ImageError) -> Int {
-            if let offset = room.take(count) { return offset }
+            if let offset = buffer.take(count) { return offset }
             throw .limitExceeded(input: "input", limit: .memory, actual: count, allowed: memory.payload.count)
         }
         for plane in image.planes {
-            if let offset = room.offset(of: plane.storage) {
+            if let offset = buffer.offset(of: plane.storage) {
                 shape.planes.append(WorkerReply.Plane(plane, bytesPerRow: plane.bytesPerRow, offset: offset))
                 continue
             }

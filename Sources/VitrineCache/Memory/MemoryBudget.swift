@@ -112,9 +112,9 @@ public final class MemoryBudget: Sendable {
         let own = trimmed.memories.firstIndex { ObjectIdentifier($0) == id }
         if let index = own, level < min(newest, sizes[index]) {
             spared = index
-            let room = min(newest, limit)
-            trimmed.removed.append(trimmed.memories[index].evictForBudget(to: room))
-            target -= room
+            let available = min(newest, limit)
+            trimmed.removed.append(trimmed.memories[index].evictForBudget(to: available))
+            target -= available
             sizes[index] = 0
             level = Self.level(sizes, target)
         }

@@ -94,9 +94,9 @@ package enum DownloadName {
     private static func shortened(_ name: String, by addition: String, to limit: Int) -> String {
         let ending = ending(of: name)
         let stem = name.dropLast(ending.count)
-        let room = limit - ending.utf8.count - addition.utf8.count
-        guard stem.utf8.count > room else { return stem + addition + ending }
-        let cut = trimmed(prefix(of: stem, upTo: room))
+        let available = limit - ending.utf8.count - addition.utf8.count
+        guard stem.utf8.count > available else { return stem + addition + ending }
+        let cut = trimmed(prefix(of: stem, upTo: available))
         return (cut.isEmpty ? unnamed : cut) + addition + ending
     }
 

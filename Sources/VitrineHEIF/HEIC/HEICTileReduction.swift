@@ -206,18 +206,19 @@ private final class TileStrip: @unchecked Sendable {
         return max(0, y.lowerBound - top)..<max(0, min(tile.height, y.upperBound - top))
     }
 
-    private func room(_ row: Int) -> UnsafeMutablePointer<UInt8> { samples + row % copies * width * tile.height }
+    /// Where the samples of a row of tiles are.
+    private func memory(ofRow row: Int) -> UnsafeMutablePointer<UInt8> { samples + row % copies * width * tile.height }
 
     /// - Parameter column: Counted from the first of the area.
     func put(_ plane: HEVCIntraDecoder.Plane, column: Int, row: Int) {
-        let target = room(row) + column * tile.width
+        let target = memory(ofRow: row) + column * tile.width
         for y in wanted(row) {
             (target + y * width).update(from: plane.samples + y * plane.bytesPerRow, count: tile.width)
         }
     }
 
     func reduce(_ row: Int, by reducer: inout BoxReducer) {
-        reduce(room(row), bytesPerRow: width, row: row, by: &reducer)
+        reduce(memory(ofRow: row), bytesPerRow: width, row: row, by: &reducer)
     }
 
     func reduce(_ samples: UnsafePointer<UInt8>, bytesPerRow: Int, row: Int, by reducer: inout BoxReducer) {

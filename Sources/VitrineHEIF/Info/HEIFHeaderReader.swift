@@ -207,8 +207,8 @@ private struct HEIFSequence {
         header.info.duration = seconds ?? 0
         header.info.loopCount = plays
         for (count, seconds) in delays {
-            let room = max(0, limits.maximumFrames - header.frameSeconds.count)
-            for _ in 0..<min(count, samples, room) {
+            let available = max(0, limits.maximumFrames - header.frameSeconds.count)
+            for _ in 0..<min(count, samples, available) {
                 header.addFrame(seconds: seconds, limits)
             }
         }

@@ -231,15 +231,15 @@ extension Inflater {
         if unread > 0 && inputNext > input { input.update(from: inputNext, count: unread) }
         inputNext = input
         inputEnd = input + unread
-        let room = UnsafeMutableRawBufferPointer(start: inputEnd, count: inputCapacity - unread)
+        let available = UnsafeMutableRawBufferPointer(start: inputEnd, count: inputCapacity - unread)
         let n: Int
         do {
-            n = try source.read(into: room)
+            n = try source.read(into: available)
         } catch {
             throw .source(error)
         }
         if n <= 0 { inputHasEnded = true }
-        inputEnd += min(max(n, 0), room.count)
+        inputEnd += min(max(n, 0), available.count)
         // What lies behind the end may be read as padding: it must be the same whenever it is read.
         inputEnd.update(repeating: 0, count: Self.slack)
     }

@@ -20,7 +20,7 @@ public struct DecodeRequest: Sendable {
     /// Cancelled at the deadline or by the caller. Decoders that can stop poll it every few milliseconds.
     public var cancellation: CancellationToken
     /// Where a worker's decoder may put its planes, so that they need not be copied there; nil elsewhere.
-    package var room: SharedBuffer?
+    package var resultBuffer: SharedBuffer?
     /// Whether samples that are already scaled to exactly ``target`` will do: for a result that shows the whole image,
     /// from which all others can be made. A decoder then scales row by row, and a worker sends fewer bytes.
     package var allowsScaling = false

@@ -55,7 +55,7 @@ package struct RowCollector: ~Copyable {
         name = source.name
     }
 
-    /// Where the next row of bytes belongs; ``room`` rows follow one another.
+    /// Where the next row of bytes belongs; ``availableRows`` rows follow one another.
     package var row: UnsafeMutablePointer<UInt8> { rawRow.assumingMemoryBound(to: UInt8.self) }
 
     /// Where the next row of words belongs, in native byte order.
@@ -66,7 +66,7 @@ package struct RowCollector: ~Copyable {
     }
 
     /// Rows that fit at ``row`` and are still missing.
-    package var room: Int { min(capacity - filled, size.height - count) }
+    package var availableRows: Int { min(capacity - filled, size.height - count) }
 
     /// Whether all rows are there.
     package var isComplete: Bool { count >= size.height }

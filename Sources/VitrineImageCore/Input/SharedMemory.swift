@@ -96,10 +96,10 @@ package final class SharedBuffer: Sendable {
 
     /// Allocates `count` bytes and returns their offset; nil when too few are left.
     package func take(_ count: Int) -> Int? {
-        let room = memory.payload.count
+        let available = memory.payload.count
         return end.withLock { end in
-            guard count >= 0, count <= room - end else { return nil }
-            defer { end = min((end + count + 63) & ~63, room) }
+            guard count >= 0, count <= available - end else { return nil }
+            defer { end = min((end + count + 63) & ~63, available) }
             return end
         }
     }

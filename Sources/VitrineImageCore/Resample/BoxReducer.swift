@@ -93,8 +93,8 @@ package struct BoxReducer: ~Copyable {
             return
         }
         while left > 0 {
-            let room = min(left, verticalFactor - rowsInBlock, BoxReducer.byteRowsBeforeFlush - rowsInColumns)
-            let taken = room >= 4 ? 4 : 1
+            let available = min(left, verticalFactor - rowsInBlock, BoxReducer.byteRowsBeforeFlush - rowsInColumns)
+            let taken = available >= 4 ? 4 : 1
             if taken == 4 {
                 BoxReducer.addFour(next, bytesPerRow, into: sums, count: n, fresh: rowsInColumns == 0)
             } else {

@@ -91,8 +91,8 @@ extension NetworkLoader {
         return headers
     }
 
-    /// Returns a name for whom the modifiers and the authentication act; nil if there are none.
-    static func party(of configuration: Configuration) -> String? {
+    /// Returns the identity of the credentials that the modifiers and the authentication add; nil if there are none.
+    static func credentialsIdentity(of configuration: Configuration) -> String? {
         if let identity = configuration.identity { return "identity:" + identity }
         guard !configuration.modifiers.isEmpty || configuration.authentication != nil else { return nil }
         // Closures cannot be compared: the loader has values of its own.
@@ -102,7 +102,7 @@ extension NetworkLoader {
     /// Returns the parts of an identity that the loader adds, apart from its header fields.
     fileprivate func identityParts(forScheme scheme: String?) -> [String] {
         var parts: [String] = []
-        if let party { parts.append(party) }
+        if let credentialsIdentity { parts.append(credentialsIdentity) }
         if let identity = transport(forScheme: scheme)?.identity { parts.append("transport:" + identity) }
         if let restrictions { parts.append("policy:" + restrictions) }
         return parts

@@ -19,8 +19,8 @@ import VitrineCore
 /// an error throws before its body is read.
 public final class NetworkLoader: Sendable {
     let configuration: Configuration
-    /// For whom the loader acts, as a part of keys; see ``Configuration/identity``.
-    let party: String?
+    /// The identity of the credentials, as a part of keys; see ``Configuration/identity``.
+    let credentialsIdentity: String?
     /// The restrictions of the policy, as a part of keys.
     let restrictions: String?
     private let http: any HTTPTransport
@@ -52,7 +52,7 @@ public final class NetworkLoader: Sendable {
     ) {
         self.http = http
         self.configuration = configuration
-        party = Self.party(of: configuration)
+        credentialsIdentity = Self.credentialsIdentity(of: configuration)
         restrictions = configuration.policy.restrictions
         self.wallClock = wallClock
         handlers = Locked(["file": FileLoader(), "data": InlineDataLoader()])

@@ -52,7 +52,7 @@ package struct PSDDecoder: ImageDecoding {
         let inner = ByteSource(bytes: bytes, name: source.name)
         var part = request
         part.info = try previews.header(ofPictureIn: ByteReader(inner), request.limits).info
-        (part.options.allowsPartial, part.region, part.room, part.allowsScaling) = (false, nil, nil, false)
+        (part.options.allowsPartial, part.region, part.resultBuffer, part.allowsScaling) = (false, nil, nil, false)
         try request.limits.check(part.info, source: inner)
         guard part.info.format == .jpeg, part.info.storedSize == preview.size else {
             throw .corrupt(input: source.name, reason: "the preview is no JPEG of its size")

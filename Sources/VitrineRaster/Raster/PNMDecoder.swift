@@ -51,7 +51,7 @@ package struct PNMDecoder: ImageDecoding, HeaderReading {
         switch header.packing {
         case .raw where header.maximum <= 255:
             while !rows.isComplete {
-                let wanted = rows.room
+                let wanted = rows.availableRows
                 let read = try stream.read(wanted * samples, into: rows.row)
                 try rows.advance(by: read / samples)
                 if read < wanted * samples { throw .truncated(input: source.name) }

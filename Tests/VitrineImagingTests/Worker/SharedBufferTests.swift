@@ -7,34 +7,34 @@ import VitrineJPEG
 struct SharedRoomTests {
     @Test func roomIsGivenOutOnceAndNotBeyondItsEnd() throws {
         let memory = try SharedMemory()
-        let room = SharedBuffer(memory)
-        #expect(room.take(100) == 0)
-        #expect(room.take(1) == 128)
-        #expect(room.take(-1) == nil)
-        #expect(room.take(memory.payload.count) == nil)
-        #expect(room.take(memory.payload.count - 192) == 192)
-        #expect(room.take(1) == nil)
-        #expect(room.take(0) != nil)
+        let buffer = SharedBuffer(memory)
+        #expect(buffer.take(100) == 0)
+        #expect(buffer.take(1) == 128)
+        #expect(buffer.take(-1) == nil)
+        #expect(buffer.take(memory.payload.count) == nil)
+        #expect(buffer.take(memory.payload.count - 192) == 192)
+        #expect(buffer.take(1) == nil)
+        #expect(buffer.take(0) != nil)
     }
 
     @Test func onlyStorageFromTheRoomHasAPlaceInIt() throws {
-        let room = SharedBuffer(try SharedMemory())
-        let first = room.storage(byteCount: 100)
-        let second = room.storage(byteCount: 100)
-        #expect(room.offset(of: first) == 0 && room.offset(of: second) == 128)
-        #expect(room.offset(of: PixelStorage(zeroedByteCount: 100)) == nil)
+        let buffer = SharedBuffer(try SharedMemory())
+        let first = buffer.storage(byteCount: 100)
+        let second = buffer.storage(byteCount: 100)
+        #expect(buffer.offset(of: first) == 0 && buffer.offset(of: second) == 128)
+        #expect(buffer.offset(of: PixelStorage(zeroedByteCount: 100)) == nil)
         #expect(SharedBuffer(try SharedMemory()).offset(of: first) == nil)
-        let tooLarge = room.storage(byteCount: SharedMemory.memorySize)
-        #expect(room.offset(of: tooLarge) == nil && tooLarge.count == SharedMemory.memorySize)
+        let tooLarge = buffer.storage(byteCount: SharedMemory.memorySize)
+        #expect(buffer.offset(of: tooLarge) == nil && tooLarge.count == SharedMemory.memorySize)
     }
 
     /// A worker's memory still holds the pictures of earlier requests.
     @Test func planesOfTheRoomAreZero() throws {
         let memory = try SharedMemory()
         memory.payload[..<4_096].initializeMemory(as: UInt8.self, repeating: 0xC0)
-        let room = SharedBuffer(memory)
+        let buffer = SharedBuffer(memory)
         for count in [100, 1_000] {
-            let isZero = room.storage(byteCount: count).withUnsafeBytes { $0.allSatisfy { $0 == 0 } }
+            let isZero = buffer.storage(byteCount: count).withUnsafeBytes { $0.allSatisfy { $0 == 0 } }
             #expect(isZero)
         }
     }

@@ -22,7 +22,7 @@ final class CurlLoop: @unchecked Sendable {
     /// The concurrent streams of one HTTP/2 connection.
     private static let streamsPerConnection = 100
     /// The bytes that one transfer receives before the loop serves the others.
-    private static let turnSize = 1 << 20
+    private static let iterationLimit = 1 << 20
 
     /// The number of requests that wait for a connection.
     let waitingCount = Atomic<Int>(0)
@@ -183,7 +183,7 @@ final class CurlLoop: @unchecked Sendable {
         touched.append(transfer)
     }
 
-    /// Resumes readers with new data, once per turn. A small body is often complete by then.
+    /// Resumes readers with new data, once per iteration. A small body is often complete by then.
     private func flush() {
         guard !touched.isEmpty else { return }
         swap(&touched, &flushed)
@@ -194,7 +194,7 @@ final class CurlLoop: @unchecked Sendable {
                 return state.end != nil || !collects ? state.waiter.take() : nil
             }
             waiter?.resume()
-            transfer.confined.turn = 0
+            transfer.confined.receivedInIteration = 0
             if transfer.confined.isBreathing {
                 transfer.confined.isBreathing = false
                 resume(transfer)
@@ -289,8 +289,8 @@ extension CurlLoop {
     /// other transfers should be served.
     private func take(_ bytes: UnsafeBufferPointer<UInt8>, for transfer: CurlTransfer) -> Bool {
         transfer.confined.lastActivity = ccurl_now()
-        transfer.confined.turn += bytes.count
-        let isLongTurn = transfer.confined.turn >= Self.turnSize
+        transfer.confined.receivedInIteration += bytes.count
+        let isLongIteration = transfer.confined.receivedInIteration >= Self.iterationLimit
         let (failure, isFull, isPaused) = transfer.state.withLock { state -> (NetworkError?, Bool, Bool) in
             guard state.end == nil else { return (.cancelled(url: transfer.request.displayURL), false, false) }
             state.received += bytes.count
@@ -308,7 +308,7 @@ extension CurlLoop {
         transfer.confined.failure = failure
         guard failure == nil else { return false }
         // libcurl may still deliver data that it read before the pause.
-        if isFull || isLongTurn && !isPaused, let started = transfer.confined.handle {
+        if isFull || isLongIteration && !isPaused, let started = transfer.confined.handle {
             transfer.confined.isBreathing = !isFull
             _ = ccurl_pause(started, 1)
         }

@@ -42,8 +42,8 @@ final class CurlTransfer: AwaitedTransfer, @unchecked Sendable {
         var startedAt: Int64 = 0
         var lastActivity: Int64 = 0
         var isTouched = false
-        /// The bytes received in this turn.
-        var turn = 0
+        /// The bytes received in this iteration of the loop.
+        var receivedInIteration = 0
         var isBreathing = false
         var violation: PolicyViolation?
         var failure: NetworkError?
