@@ -48,7 +48,7 @@ struct Filling {
         let intact = (0..<count).count { (try? files.blocking.load("\($0)")) == body }
         StoreChild.report("intact \(intact)")
         StoreChild.report("names \((try? files.blocking.names.count) ?? -1)")
-        StoreChild.report("litter \((try? files.blocking.removeTemporaryFiles(olderThan: .seconds(-5))) ?? -1)")
+        StoreChild.report("temporaries \((try? files.blocking.removeTemporaryFiles(olderThan: .seconds(-5))) ?? -1)")
         StoreChild.report("kept \((try? store.image("kept.png"))?.size.width ?? -1)")
     }
 

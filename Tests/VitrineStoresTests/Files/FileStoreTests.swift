@@ -227,12 +227,12 @@ import VitrineStores
 
     @Test func removesWhatCrashedSavesLeft() async throws {
         try await store.save([1], as: "a")
-        let litter = store.directory + "/" + AtomicFile.temporaryPrefix + "left"
-        try Data([1]).write(to: URL(filePath: litter))
+        let leftover = store.directory + "/" + AtomicFile.temporaryPrefix + "left"
+        try Data([1]).write(to: URL(filePath: leftover))
         #expect(try await store.names == ["a"])
         #expect(try await store.removeTemporaryFiles() == 0)
         #expect(try await store.removeTemporaryFiles(olderThan: .seconds(-5)) == 1)
-        #expect(!FileManager.default.fileExists(atPath: litter))
+        #expect(!FileManager.default.fileExists(atPath: leftover))
     }
 
     private func error(_ body: () async throws -> some Any) async -> String {

@@ -32,7 +32,7 @@ import VitrineStores
             #expect(saved > 5)
             for name in ["group", "replacement", "picture", "copy"] { #expect(found[name] == "noSpace", "\(name)") }
             #expect(found.number("intact") == saved && found.number("names") == saved)
-            #expect(found.number("litter") == 0)
+            #expect(found.number("temporaries") == 0)
             #expect(found.number("kept") == 64)
             // Made anew where it was lost, even without room to keep it.
             #expect(found["thumbnail"] == "done")
