@@ -1,5 +1,5 @@
-// The snippets of README.md and of the guide to servers, which Scripts/check-snippets compares. They are compiled and not
-// run.
+// The snippets of README.md and of the guide to servers. Scripts/check-snippets compares them.
+// They are compiled and not run.
 import HTTPTypes
 import Hummingbird
 import NIOCore

@@ -1,4 +1,5 @@
-// The snippets of README.md and of the guide to GTK, which Scripts/check-snippets compares. They are compiled and not run.
+// The snippets of README.md and of the guide to GTK. Scripts/check-snippets compares them.
+// They are compiled and not run.
 import CGTK
 import VitrineGTK
 import VitrinePipeline
