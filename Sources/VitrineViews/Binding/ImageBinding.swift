@@ -102,7 +102,7 @@ public final class ImageBinding<Target: ImageTarget> {
     /// Shows the image of a key, which a closure makes if no cache has it.
     ///
     /// ```swift
-    /// binding.set(key: "chart \(month)") { try await drawChart(month) }
+    /// binding.set(key: CacheKey("chart", month)) { try await drawChart(month) }
     /// ```
     ///
     /// The image is resized to the target and kept under the key. Other pixels need another key.

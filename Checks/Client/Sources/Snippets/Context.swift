@@ -13,6 +13,8 @@ var bytes: [UInt8] { [] }
 var compressed: [UInt8] { [] }
 var key: CacheKey { "key" }
 var url: URL { URL(filePath: path) }
+var token: String { "secret" }
+var month: String { "2026-11" }
 var urls: [URL] { [url] }
 var signedURL: URL { url }
 var icon: URL { url }
@@ -40,6 +42,7 @@ func show<Value>(_ value: Value) {}
 func next() throws -> [UInt8]? { nil }
 func decode(_ path: String) async throws -> PixelImage { image }
 func makeThumbnail(_ key: CacheKey) async throws -> PixelImage { image }
+func drawChart(_ month: String) async throws -> PixelImage { image }
 
 final class Cell: LoadObserver {
     var image: PixelImage? {
