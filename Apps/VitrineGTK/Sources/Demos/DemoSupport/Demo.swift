@@ -47,7 +47,7 @@ package final class Demo {
         guard gtk_init_check() != 0 else { DemoArguments.end("There is no display: run this under xvfb-run.", 3) }
         guard MainLoop.install() else { DemoArguments.end("This is not the first thread of the program.", 3) }
         Self.style()
-        let demo = Demo(title, arguments, size)
+        let demo = Demo(title, arguments: arguments, size: size)
         build(demo)
         demo.window.present()
         if arguments.has("--auto") {

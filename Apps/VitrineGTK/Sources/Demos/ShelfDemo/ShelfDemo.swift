@@ -23,7 +23,7 @@ enum ShelfDemo {
             }
             view = new
         } drive: { demo in
-            guard let drive = view.map({ ShelfDrive(demo, $0, arguments.rest) }) else { return false }
+            guard let drive = view.map({ ShelfDrive(demo, view: $0, files: arguments.rest) }) else { return false }
             view = nil
             return await drive.run()
         }

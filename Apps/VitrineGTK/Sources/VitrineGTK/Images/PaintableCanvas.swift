@@ -42,9 +42,9 @@ final class PaintableCanvas {
         let progress = fading.map { min(1, max(0, $0.progress)) } ?? 1
         if let from = fading?.from, progress < 1 {
             // The old image stays opaque under the new one, or the background would show through.
-            draw(from, on: snapshot, width, height, opacity: isCovered(from) ? 1 : 1 - progress)
+            draw(from, on: snapshot, width: width, height: height, opacity: isCovered(from) ? 1 : 1 - progress)
         }
-        if let shown { draw(shown, on: snapshot, width, height, opacity: progress) }
+        if let shown { draw(shown, on: snapshot, width: width, height: height, opacity: progress) }
     }
 
     private func isCovered(_ layer: Layer) -> Bool {

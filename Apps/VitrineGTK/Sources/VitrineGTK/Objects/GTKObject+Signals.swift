@@ -21,7 +21,7 @@ extension GTKObject {
             nonisolated(unsafe) let data = data!
             MainActor.assumeIsolated { Handler<@MainActor () -> Void>.body(data)() }
         }
-        connect(signal, unsafeBitCast(call, to: GCallback.self), body)
+        connect(signal, call: unsafeBitCast(call, to: GCallback.self), body: body)
     }
 
     /// Calls a closure at a signal with a pointer as parameter, such as an item or a property specification.
@@ -32,7 +32,7 @@ extension GTKObject {
             nonisolated(unsafe) let (argument, data) = ($1!, $2!)
             MainActor.assumeIsolated { Handler<@MainActor (UnsafeMutableRawPointer) -> Void>.body(data)(argument) }
         }
-        connect(signal, unsafeBitCast(call, to: GCallback.self), body)
+        connect(signal, call: unsafeBitCast(call, to: GCallback.self), body: body)
     }
 
     /// Calls a closure at a signal with a number as parameter, such as `activate` of a list.
@@ -42,7 +42,7 @@ extension GTKObject {
             nonisolated(unsafe) let data = $2!
             MainActor.assumeIsolated { Handler<@MainActor (Int) -> Void>.body(data)(Int(position)) }
         }
-        connect(signal, unsafeBitCast(call, to: GCallback.self), body)
+        connect(signal, call: unsafeBitCast(call, to: GCallback.self), body: body)
     }
 
     /// Calls a closure at a signal whose handler can stop further handling, such as `close-request` of a window.
@@ -51,7 +51,7 @@ extension GTKObject {
             nonisolated(unsafe) let data = data!
             return MainActor.assumeIsolated { Handler<@MainActor () -> Bool>.body(data)() ? 1 : 0 }
         }
-        connect(signal, unsafeBitCast(call, to: GCallback.self), body)
+        connect(signal, call: unsafeBitCast(call, to: GCallback.self), body: body)
     }
 
     /// Calls a closure when a key is pressed. It returns whether it handled the key. For a `GtkEventControllerKey`.
@@ -64,7 +64,7 @@ extension GTKObject {
             nonisolated(unsafe) let data = $4!
             return MainActor.assumeIsolated { Handler<Body>.body(data)(key) ? 1 : 0 }
         }
-        connect("key-pressed", unsafeBitCast(call, to: GCallback.self), body)
+        connect("key-pressed", call: unsafeBitCast(call, to: GCallback.self), body: body)
     }
 
     /// Calls a closure with a dropped value. It returns whether it accepts the value. For a `GtkDropTarget`.
@@ -75,7 +75,7 @@ extension GTKObject {
             nonisolated(unsafe) let (value, data) = ($1!, $4!)
             return MainActor.assumeIsolated { Handler<Body>.body(data)(value) ? 1 : 0 }
         }
-        connect("drop", unsafeBitCast(call, to: GCallback.self), body)
+        connect("drop", call: unsafeBitCast(call, to: GCallback.self), body: body)
     }
 
     /// Calls a closure at the start of a drag. For a `GtkDragSource`.
@@ -90,7 +90,7 @@ extension GTKObject {
                 MainActor.assumeIsolated { provider = Handler<Body>.body(data)().map { UnsafeMutableRawPointer($0) } }
                 return provider
             }
-        connect("prepare", unsafeBitCast(call, to: GCallback.self), body)
+        connect("prepare", call: unsafeBitCast(call, to: GCallback.self), body: body)
     }
 
     private func connect<Body>(_ signal: String, call: GCallback, body: Body) {
