@@ -20,15 +20,22 @@ import VitrineImaging
     }
 
     private static let hasPillow = run(["/usr/bin/python3", "-c", "import PIL, numpy"]) != nil
-    /// Files that Pillow reads, or reads right, since version 11.
-    private static let recentPillow =
-        run(["/usr/bin/python3", "-c", "import PIL, sys; sys.exit(int(PIL.__version__.split('.')[0]) < 11)"]) == nil
-        ? []
-        : [
-            "bottom_left.tga", "rgb32rle.tga", "bc1_typeless.dds", "bgr15.dds", "rgba5551.dds", "bnm_rgb.qoi",
-            "bnm_rgba.qoi", "hopper.qoi", "pil123rgba.qoi", "testcard_rgba.qoi", "0layers.psb", "gray0.psb",
+    /// Files that Pillow reads, or reads right, since version 11 or 12.
+    private static let recentPillow: [String] = {
+        let version = run(["/usr/bin/python3", "-c", "import PIL; print(PIL.__version__.split('.')[0], end='')"])
+            .flatMap { Int(String(decoding: $0, as: UTF8.self)) }
+        let since11 = [
+            "bc1_typeless.dds", "bgr15.dds", "rgba5551.dds", "bnm_rgb.qoi", "bnm_rgba.qoi", "hopper.qoi",
+            "pil123rgba.qoi", "testcard_rgba.qoi",
         ]
+        let since12 = ["bottom_left.tga", "rgb32rle.tga", "0layers.psb", "gray0.psb"]
+        return (version ?? 0 >= 11 ? since11 : []) + (version ?? 0 >= 12 ? since12 : [])
+    }()
     private static let hasVips = run(["vips", "--version"]) != nil
+    /// A file that ImageMagick 7 lays over white twice.
+    private static let olderImageMagick =
+        run(["vips", "-l"]).map { String(decoding: $0, as: UTF8.self).contains("Magick7") } == true
+        ? [] : ["lighten.psd"]
 
     private static func file(_ name: String) -> String? {
         Corpus.files(in: "anything/corpus").first { $0.hasSuffix("/" + name) }
@@ -92,8 +99,8 @@ import VitrineImaging
         .enabled(if: Corpus.isAvailable && hasVips, "needs the shared corpus, and the command vips with ImageMagick"),
         arguments: [
             "4x4_16bit_rgb.psd", "8bit-photoshop.psb", "color-balance.psd",
-            "transparency-group.psd", "testPSD.psd", "lighten.psd", "hopper_merged.psd",
-        ])
+            "transparency-group.psd", "testPSD.psd", "hopper_merged.psd",
+        ] + olderImageMagick)
     func photoshopFilesLookAsInImageMagick(_ name: String) throws {
         let path = try #require(Self.file(name))
         let scratch = FileManager.default.temporaryDirectory.appending(path: "vitrine-psd-\(UUID().uuidString)")
