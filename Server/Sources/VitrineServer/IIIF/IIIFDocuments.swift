@@ -149,7 +149,7 @@ struct IIIFDocuments: Sendable {
         let path = String(document.identifier).removingPercentEncoding ?? ""
         let label = path.split(separator: "/").last.map(String.init) ?? "/"
         let canvases: [Canvas]
-        if grammar.hasLocalRoot, !path.contains("://"), let names = try await renderer.names(inFolder: path) {
+        if grammar.hasLocalRoot, !path.contains("://"), let names = try await renderer.sources.names(inFolder: path) {
             canvases = try await self.canvases(names, inFolder: path)
         } else {
             canvases = try await pages(of: document.identifier, label)

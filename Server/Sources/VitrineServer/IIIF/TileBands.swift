@@ -124,7 +124,7 @@ final class TileBands: Sendable {
             guard let level = levels.first(where: { $0.factor == place.factor })?.image, level.size == place.level
             else { return nil }
             if place.band.size == level.size { return level }
-            do { return try Renderer.cut(place.band, from: level) } catch { throw RequestError(rendering: error) }
+            do { return try TileRenderer.cut(place.band, from: level) } catch { throw RequestError(rendering: error) }
         }
 
         /// The bands of all levels, of which each is cut when it is asked for.
@@ -134,7 +134,7 @@ final class TileBands: Sendable {
             levels.lazy.flatMap { factor, image in
                 let step = TilePlace.step(of: image.size, bandBytes: bandBytes, hasParts: true) ?? image.size
                 return TilePlace.bands(of: image.size, step: step).lazy.compactMap { rect in
-                    let band = rect.size == image.size ? image : try? Renderer.cut(rect, from: image)
+                    let band = rect.size == image.size ? image : try? TileRenderer.cut(rect, from: image)
                     return band.map { (key: Key(source, version: version, factor: factor, band: rect), image: $0) }
                 }
             }

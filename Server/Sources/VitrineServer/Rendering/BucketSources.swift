@@ -48,7 +48,7 @@ package struct BucketSources: HTTPTransport {
         }
         let address = request.url.absoluteString
         let result = await withTaskCancellationHandler {
-            await Renderer.value(of: load, within: request.totalTimeout ?? .seconds(86_400))
+            await load.value(within: request.totalTimeout ?? .seconds(86_400))
         } onCancel: {
             load.cancel()
         }

@@ -99,7 +99,7 @@ package final class DurableResults: Sendable {
             return .missing(isAbsent: false)
         }
         let task = Task { await self.outcome(of: key, job) }
-        let result: Result<Found, S3Error>? = await Renderer.value(of: task, within: configuration.timeout)
+        let result: Result<Found, S3Error>? = await task.value(within: configuration.timeout)
         task.cancel()
         switch result {
         case .success(let found)?:

@@ -279,7 +279,7 @@ extension Renderer {
         case .result(let result, let isStale, let refresh):
             if let refresh { job.lease = ResultLease(lease: refresh, replacesResult: true) }
             if (stored?.freshUntil ?? .zero) < result.image.freshUntil {
-                await keep(result.image, forKey: job.key, job, tags: result.tags, levels: levels)
+                await cache.keep(result.image, forKey: job.key, job, tags: result.tags, levels: cache.levels)
                 known = result.image
             }
             guard isRefresh, refresh != nil else {
@@ -293,7 +293,8 @@ extension Renderer {
             case .found(let result):
                 known = result.image
                 guard result.image.freshUntil > configuration.clock.now else { break }
-                await keep(result.image, forKey: job.key, job, tags: result.tags, levels: levels, sharing: .known)
+                await cache.keep(
+                    result.image, forKey: job.key, job, tags: result.tags, levels: cache.levels, sharing: .known)
                 return Made(image: result.image, origin: .store)
             }
         }
@@ -329,11 +330,11 @@ extension Renderer {
     ) async -> Made? {
         guard job.kind == .image, job.format == .avif || job.format == .jxl, configuration.encodeDeadline != nil
         else { return nil }
-        let key = Self.provisionalKey(job, alternative)
+        let key = job.provisionalKey(alternative)
         guard var result = await remote.provisional(job, key: key, clock: configuration.clock) else { return nil }
         let now = configuration.clock.now
         result.image.freshUntil = min(result.image.freshUntil, now + configuration.minimumFreshness)
-        await keep(result.image, forKey: key, job, tags: result.tags, levels: .memory)
+        await cache.keep(result.image, forKey: key, job, tags: result.tags, levels: .memory)
         return Made(image: result.image, origin: .shared)
     }
 
@@ -372,30 +373,12 @@ extension Renderer {
 
     /// The result of another node, of the present version of a file.
     private func adopted(
-        _ result: SharedResult, job: RenderJob, origin: Rendering.Origin, sharing: Sharing
+        _ result: SharedResult, job: RenderJob, origin: Rendering.Origin, sharing: ResultCache.Sharing
     ) async -> Made {
         let now = configuration.clock.now
         let image = result.image.confirmed(
             until: now + configuration.sources.localFreshness, at: now, lastModified: nil)
-        await keep(image, forKey: job.key, job, tags: result.tags, levels: levels, sharing: sharing)
+        await cache.keep(image, forKey: job.key, job, tags: result.tags, levels: cache.levels, sharing: sharing)
         return Made(image: image, origin: origin)
-    }
-
-    /// Gives other nodes a result, as ``keep(_:forKey:_:tags:levels:sharing:)`` says, within the fence.
-    func share(_ image: RenderedImage, job: RenderJob, tags: [String], sharing: Sharing) {
-        guard let remote, sharing != .none else { return }
-        if job.source.isLocal, job.sharedVersion != image.sourceVersion {
-            // The file has changed meanwhile, or other nodes have other files.
-            job.lease?.lease.release()
-            return
-        }
-        let fence = fence
-        let (all, began) = (job.source.tags + tags, job.began)
-        // A version of a file does not change.
-        let freshness = job.source.isLocal ? .seconds(86_400) : image.freshUntil - configuration.clock.now
-        let staleness = job.source.isLocal ? .zero : configuration.staleWhileRevalidate
-        remote.put(
-            SharedResult(image, tags: tags), job, freshFor: freshness, staleFor: staleness, isNew: sharing == .new,
-            isCurrent: { fence.epoch(of: all) <= began })
     }
 }

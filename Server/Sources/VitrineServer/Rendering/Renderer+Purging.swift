@@ -80,12 +80,12 @@ extension Renderer {
 
     /// ``purge(_:isNamed:)`` on this node.
     func purgeHere(_ tag: String, isNamed: Bool = false) async throws(RequestError) -> Int {
-        failures.removeAll()
+        cache.failures.removeAll()
         await fence.purge(tag, isNamed: isNamed)
         do {
             // The bytes first: a process that ends between both must not make results of them again.
             if configuration.sourceDisk.bytes > 0 { try await originals.removeAll(tag: tag) }
-            return try await results.removeAll(tag: tag, levels: levels)
+            return try await results.removeAll(tag: tag, levels: cache.levels)
         } catch {
             throw RequestError(500, code: "cache-failed", reason: "the results could not be removed")
         }
@@ -103,7 +103,7 @@ extension Renderer {
 
     /// ``purgeAll()`` on this node.
     func purgeAllHere() async throws(RequestError) -> Int {
-        failures.removeAll()
+        cache.failures.removeAll()
         await fence.purge(nil)
         do {
             try await originals.removeAll()

@@ -1,3 +1,4 @@
+import Foundation
 import VitrineCache
 import VitrineCore
 import VitrineImaging
@@ -30,7 +31,7 @@ extension Renderer {
         _ job: RenderJob, stored: RenderedImage?, alternative: ImageFormat?, priority: SharedPriority
     ) async throws(RequestError) -> Made {
         if job.kind == .header, let made = try await localHeader(job) { return made }
-        if let made = try await tile(job, priority) { return made }
+        if let made = try await tiles.tile(job, priority) { return made }
         let (outcome, waited) = try await groups.outcome(
             of: job, storedVersion: stored?.sourceVersion, priority: priority)
         var made = try await rememberedResult(of: outcome, job: job, stored: stored, alternative: alternative)
@@ -44,7 +45,7 @@ extension Renderer {
         let now = configuration.clock.now
         let image = stored.confirmed(until: now + configuration.sources.localFreshness, at: now, lastModified: nil)
         // The disk need not know: it is looked at once, and then again by its file.
-        await keep(image, forKey: job.key, job, levels: .memory)
+        await cache.keep(image, forKey: job.key, job, levels: .memory)
         return Made(image: image, isConfirmed: true)
     }
 
@@ -57,9 +58,9 @@ extension Renderer {
         } catch {
             // Another size of the same content is damaged as well.
             if error.isDamage, case .render(_, _, let loaded, _) = outcome {
-                failures.add(error, for: job.contentKey, format: loaded.header?.format)
+                cache.failures.add(error, for: job.contentKey, format: loaded.header?.format)
             } else {
-                failures.add(error, for: job.key)
+                cache.failures.add(error, for: job.key)
             }
             throw error
         }
@@ -74,9 +75,9 @@ extension Renderer {
             let original = loaded.original
             let now = configuration.clock.now
             let image = stored.confirmed(
-                until: freshUntil(original, now), at: now, lastModified: original.lastModified,
+                until: cache.freshUntil(original, now), at: now, lastModified: original.lastModified,
                 caching: original.caching)
-            await store(image, job: job, original: original, sharing: .known)
+            await cache.store(image, job: job, original: original, sharing: .known)
             return Made(image: image, isConfirmed: true)
         case .passThrough(let loaded):
             let original = loaded.original
@@ -84,10 +85,10 @@ extension Renderer {
                 return await made(header, job: job, original: original)
             }
             let bytes = original.bytes
-            let image = rendered(
+            let image = cache.rendered(
                 bytes, mediaType: SourceHeader.mediaType(of: bytes),
                 format: ImageFormat.detect(Array(bytes.prefix(4_096))), size: loaded.header?.size, original)
-            await store(image, job: job, original: original)
+            await cache.store(image, job: job, original: original)
             return Made(image: image)
         case .render(let task, _, let loaded, let place):
             return try await render(job, task: task, loaded: loaded, place: place, alternative: alternative)
@@ -105,12 +106,12 @@ extension Renderer {
         switch job.kind {
         case .summary:
             let source = loaded.original.bytes
-            let json = try await encoders.run { () throws(RequestError) in
+            let json = try await encoder.executor.run { () throws(RequestError) in
                 try ImageSummary(header, source: source, image: image).json()
             }
             made = Made(
-                image: rendered(json, mediaType: "application/json", format: nil, size: nil, loaded.original))
-            await store(made.image, job: job, original: loaded.original)
+                image: cache.rendered(json, mediaType: "application/json", format: nil, size: nil, loaded.original))
+            await cache.store(made.image, job: job, original: loaded.original)
         case .header: made = await self.made(header, job: job, original: loaded.original)
         case .image:
             let plan = EncodingPlan(
@@ -118,14 +119,35 @@ extension Renderer {
             var original = loaded.original
             original.canonicalPath = try job.options.sourceRules?.iiif?.canonicalPath(for: header.ofIIIF.size)
             made = Made(
-                image: try await encoded(
-                    image, plan: plan, job: job, original: original, place: place, alternative: alternative))
+                image: try await encoder.encoded(
+                    ResultEncoder.Picture(image: image, job: job, original: original, alternative: alternative),
+                    plan: plan, place: place))
         }
         made.times.decode = decoded - began
         made.times.decoding = .init(began: began, duration: decoded - began)
         made.times.encode = ContinuousClock.now - decoded
         made.times.encoding = .init(began: decoded, duration: made.times.encode)
         return made
+    }
+
+    /// The header of a local image, of which no more is read than it needs; nil for other sources.
+    private func localHeader(_ job: RenderJob) async throws(RequestError) -> Made? {
+        guard case .local(let names) = job.source.place, let root = sources.root else { return nil }
+        let limits = configuration.limits, most = configuration.sources.maximumBytes
+        let found = try await sources.executor.run { () throws(RequestError) in
+            try root.header(of: names, limits, upTo: most)
+        }
+        guard let found else { return nil }
+        return await made(found.header, job: job, original: sources.original(of: found))
+    }
+
+    /// The description of a header.
+    private func made(_ header: SourceHeader, job: RenderJob, original: SourceTable.Original) async -> Made {
+        let json = (try? JSONEncoder().encode(SourceFacts(header))) ?? Data()
+        let image = cache.rendered(
+            [UInt8](json), mediaType: "application/json", format: nil, size: nil, original)
+        await cache.store(image, job: job, original: original)
+        return Made(image: image)
     }
 
     private func value(of task: ImageTask) async throws(RequestError) -> PixelImage {
@@ -137,53 +159,6 @@ extension Renderer {
             }
         } catch {
             throw RequestError(rendering: error)
-        }
-    }
-
-    func rendered(
-        _ bytes: [UInt8], mediaType: String, format: ImageFormat?, size: PixelSize?, _ original: SourceTable.Original
-    ) -> RenderedImage {
-        let now = configuration.clock.now
-        var image = RenderedImage(
-            bytes: bytes, mediaType: mediaType, format: format, size: size, sourceVersion: original.version,
-            freshUntil: freshUntil(original, now), lastModified: original.lastModified, confirmed: now)
-        image.sourceCaching = original.caching
-        image.canonicalPath = original.canonicalPath
-        return image
-    }
-
-    private func freshUntil(_ original: SourceTable.Original, _ now: Duration) -> Duration {
-        // A hundred years for what never changes.
-        let end = original.expires ?? now + .seconds(3_155_760_000)
-        if original.isLocal { return end }
-        let least = now + configuration.minimumFreshness
-        return original.isStale ? least : max(end, least)
-    }
-
-    func store(
-        _ image: RenderedImage, job: RenderJob, original: SourceTable.Original, sharing: Sharing = .new
-    ) async {
-        failures.remove(job.key)
-        guard original.isStorable || original.isStale else {
-            job.lease?.end(afterErrorFor: .seconds(60))
-            return
-        }
-        await keep(image, forKey: job.key, job, tags: original.tags, levels: levels, sharing: sharing)
-    }
-
-    var levels: CacheLevels { configuration.resultDisk.bytes > 0 ? .all : .memory }
-
-    /// Stores a result, unless it was purged since the work on it began.
-    func keep(
-        _ image: RenderedImage, forKey key: CacheKey, _ job: RenderJob, tags: [String] = [], levels: CacheLevels,
-        sharing: Sharing = .none
-    ) async {
-        let all = job.source.tags + tags
-        await fence.store(all, since: job.began) {
-            guard job.lease?.isRevoked != true else { return }
-            share(image, job: job, tags: tags, sharing: sharing)
-            // A full disk leaves the result in memory.
-            _ = try? await results.set(image, forKey: key, tags: all, levels: levels)
         }
     }
 

@@ -99,23 +99,21 @@ package final class Renderer: Sendable {
     /// The limits on work under way, and how much there is.
     package let admission: Admission
     /// The results by source, options and format.
-    package let results: ValueCache<RenderedImage>
+    package var results: ValueCache<RenderedImage> { cache.values }
+    /// The results that other nodes share; nil for none.
+    package var remote: RemoteResults? { cache.remote }
     /// The bytes of sources under the rules of HTTP.
     package let originals: ValueCache<[UInt8]>
     /// Makes the images. Its statistics count decodes.
     package let pipeline: ImagePipeline
     let sources: SourceTable
-    /// The pixels that tiles are cut from.
-    let tiles: TileBands
     let groups: SourceGroups
     let work: SharedWork<CacheKey, Made>
-    let failures: RecentFailures
+    let cache: ResultCache
+    let encoder: ResultEncoder
+    let tiles: TileRenderer
     let fence: PurgeFence
-    /// The results that other nodes share; nil for none.
-    package let remote: RemoteResults?
     private let blocking: BlockingExecutor
-    let encoders: BlockingExecutor
-    let background: BackgroundEncodes
     private let settingsName: String
     private let watermarkName: String
 
@@ -128,21 +126,12 @@ package final class Renderer: Sendable {
         var isStale = false
     }
 
-    /// Whether other nodes learn of a result.
-    enum Sharing: Sendable {
-        case none
-        /// The store has it already.
-        case known
-        case new
-    }
-
     /// Creates a renderer.
     package convenience init(_ configuration: Configuration) { self.init(configuration, continuing: nil) }
 
     /// Creates a renderer that shares the caches, places and work of another one, whose sizes and directory it keeps.
     package init(_ configuration: Configuration, continuing old: Renderer?, remote: RemoteResults? = nil) {
         self.configuration = configuration
-        self.remote = old?.remote ?? remote
         Isolation.standard = configuration.isolation
         // The variable VITRINE_WORKER_SANDBOX may require it as well.
         if configuration.requiresSandbox { WorkerPool.requiresCompleteSandbox = true }
@@ -150,19 +139,18 @@ package final class Renderer: Sendable {
         watermarkName = Self.watermarkName(of: configuration.settings)
         fence = old?.fence ?? PurgeFence()
         blocking = old?.blocking ?? BlockingExecutor(threads: 2 * Self.processors + 2, name: "vitrine-serve")
-        results = old?.results
-            ?? Self.cache("Results", memory: configuration.resultMemory, disk: configuration.resultDisk, configuration)
+        let results = old?.results
+            ?? Self.values("Results", memory: configuration.resultMemory, disk: configuration.resultDisk, configuration)
         originals = old?.originals
-            ?? Self.cache("Sources", memory: 0, disk: configuration.sourceDisk, configuration)
+            ?? Self.values("Sources", memory: 0, disk: configuration.sourceDisk, configuration)
         let admission = old?.admission ?? Admission(configuration.admission)
         self.admission = admission
         work = old?.work ?? SharedWork { admission.overloaded }
         let isSameMemory = old?.configuration.tileMemory == configuration.tileMemory
-        tiles = old.flatMap { isSameMemory ? $0.tiles : nil }
+        let bands = old.flatMap { isSameMemory ? $0.tiles.bands : nil }
             ?? TileBands(capacity: configuration.tileMemory.bytes) { admission.overloaded }
-        failures = RecentFailures(configuration.failures, clock: configuration.clock)
-        encoders = old?.encoders ?? BlockingExecutor(threads: max(2, Self.processors), name: "vitrine-enc")
-        background = old?.background ?? BackgroundEncodes(limit: configuration.backgroundEncodes)
+        cache = ResultCache(configuration, values: results, fence: fence, remote: old?.remote ?? remote)
+        encoder = ResultEncoder(configuration, cache: cache, continuing: old?.encoder)
         var making = ImagePipeline.Configuration(
             name: "Server", root: configuration.cacheRoot, concurrency: max(2, Self.processors))
         (making.usesMemoryCache, making.usesDiskCache) = (false, false)
@@ -173,7 +161,10 @@ package final class Renderer: Sendable {
         pipeline = old.flatMap { isSameWork ? $0.pipeline : nil } ?? ImagePipeline(making)
         sources = SourceTable(
             configuration.sources, originals: originals, fence: fence, clock: configuration.clock, executor: blocking)
-        let failures = failures
+        tiles = TileRenderer(
+            bands, configuration: configuration, sources: sources, cache: cache, encoder: encoder,
+            admission: admission)
+        let failures = cache.failures
         groups = SourceGroups(
             sources, pipeline: pipeline, admission: admission, settings: configuration.settings,
             limits: configuration.limits, executor: blocking
@@ -182,7 +173,7 @@ package final class Renderer: Sendable {
         }
     }
 
-    private static func cache<Value: CacheableValue>(
+    private static func values<Value: CacheableValue>(
         _ name: String, memory: ByteCount, disk: ByteCount, _ configuration: Configuration
     ) -> ValueCache<Value> {
         var cache = CacheConfiguration(root: configuration.cacheRoot)
@@ -370,7 +361,7 @@ package final class Renderer: Sendable {
     private func storedRendering(of job: RenderJob, _ alternative: ImageFormat?) async -> Rendering? {
         if let image = results[job.key] { return Rendering(image: image, origin: .memory) }
         if job.format == .avif || job.format == .jxl,
-            let image = results[Self.provisionalKey(job, alternative)], image.freshUntil > configuration.clock.now
+            let image = results[job.provisionalKey(alternative)], image.freshUntil > configuration.clock.now
         {
             return Rendering(image: image, origin: .memory)
         }
@@ -382,20 +373,20 @@ package final class Renderer: Sendable {
 
     /// An error of the last seconds that the job would have as well.
     private func recentFailure(of job: RenderJob) -> RequestError? {
-        if let failure = failures[job.source.key] { return failure }
+        if let failure = cache.failures[job.source.key] { return failure }
         // Bytes that are answered as they are need not be an image.
         if !job.options.isRaw || job.kind == .summary {
             let passed = job.kind == .image ? Array(job.options.skipProcessing) : []
             for key in [job.source.contentKey, job.contentKey] {
-                if let failure = failures.error(for: key, excluding: passed) { return failure }
+                if let failure = cache.failures.error(for: key, excluding: passed) { return failure }
             }
         }
-        return failures[job.key]
+        return cache.failures[job.key]
     }
 
     /// Asks in the background whether a source has changed.
     private func refresh(_ job: RenderJob, _ stored: RenderedImage) {
-        guard recentFailure(of: job) == nil, !background.isRunning(job.key) else { return }
+        guard recentFailure(of: job) == nil, !encoder.background.isRunning(job.key) else { return }
         let job = job.beginning(at: fence)
         work.start(for: job.key.appending("refresh"), priority: .low) {
             [self] (priority: SharedPriority) async throws(RequestError) in
@@ -415,11 +406,14 @@ package final class Renderer: Sendable {
         return work.waiters(for: epoch == 0 ? key : key.appending("purge \(epoch)"))
     }
 
+    /// Returns when no band is on its way to the disk.
+    package func whenTilesAreStored() async { await tiles.bands.whenStored() }
+
     /// Cancels all work, whose requests end with 503, and returns when all results are on disk.
     package func shutDown() async {
         work.cancelAll()
-        tiles.work.cancelAll()
-        tiles.surveys.cancelAll()
+        tiles.bands.work.cancelAll()
+        tiles.bands.surveys.cancelAll()
         try? await results.flush()
         try? await originals.flush()
     }

@@ -271,6 +271,20 @@ package final class FirstValue<Value: Sendable>: Sendable {
     }
 }
 
+extension Task where Failure == Never {
+    /// The value, or nil if it takes longer.
+    func value(within time: Duration) async -> Success? {
+        let first = FirstValue<Success?>()
+        let timer = Task<Void, any Error> {
+            try await Task<Never, Never>.sleep(for: time)
+            first.set(nil)
+        }
+        Task<Void, Never> { first.set(await value) }
+        defer { timer.cancel() }
+        return await first.value
+    }
+}
+
 /// The results that are completed in the background, of which there is a limited number.
 final class BackgroundEncodes: Sendable {
     private let keys = Mutex<Set<CacheKey>>([])

@@ -29,6 +29,11 @@ struct RenderJob: Sendable {
     /// Identifies the result in the tier and in the store.
     var remoteKey: CacheKey { sharedVersion.map { key.appending($0) } ?? key }
 
+    /// Identifies the result in a quicker format, while AVIF or JPEG XL is completed.
+    func provisionalKey(_ alternative: ImageFormat?) -> CacheKey {
+        key.appending("provisional").appending(alternative?.rawValue ?? "any")
+    }
+
     /// Identifies the group that is loaded and decoded together. Pages of a document have sizes of their own.
     var groupKey: CacheKey {
         let key = options.page == 1 ? source.key : source.key.appending("page \(options.page)")

@@ -152,7 +152,7 @@ package struct SourceTable: Sendable {
     private let bucketOptions: FetchOptions?
     private let originals: ValueCache<[UInt8]>
     private let fence: PurgeFence
-    private let clock: WallClock
+    let clock: WallClock
     let executor: BlockingExecutor
     let root: LocalRoot?
     private let prefixes: [AllowedPrefix]?

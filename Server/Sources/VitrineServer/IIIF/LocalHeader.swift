@@ -22,45 +22,29 @@ final class OpenedFile: Sendable {
     var path: String { "/dev/fd/\(descriptor)" }
 }
 
-/// Headers of sources, and names in folders.
-extension Renderer {
-    /// The header of a local image, of which no more is read than it needs; nil for other sources.
-    func localHeader(_ job: RenderJob) async throws(RequestError) -> Made? {
-        guard case .local(let names) = job.source.place, let root = sources.root else { return nil }
-        let limits = configuration.limits, most = configuration.sources.maximumBytes
-        let found = try await sources.executor.run { () throws(RequestError) in
-            try root.header(of: names, limits, upTo: most)
-        }
-        guard let found else { return nil }
-        let original = SourceTable.Original(
-            bytes: [], version: found.version, expires: configuration.clock.now + configuration.sources.localFreshness,
-            isStorable: true, isStale: false, lastModified: found.lastModified, isLocal: true)
-        return await made(found.header, job: job, original: original)
-    }
-
-    /// The description of a header.
-    func made(_ header: SourceHeader, job: RenderJob, original: SourceTable.Original) async -> Made {
-        let json = (try? JSONEncoder().encode(SourceFacts(header))) ?? Data()
-        let image = rendered(
-            [UInt8](json), mediaType: "application/json", format: nil, size: nil, original)
-        await store(image, job: job, original: original)
-        return Made(image: image)
+/// Headers of local sources, and names in folders.
+extension SourceTable {
+    /// The original of a local image whose header alone was read.
+    func original(of header: LocalRoot.Header) -> Original {
+        Original(
+            bytes: [], version: header.version, expires: clock.now + configuration.localFreshness, isStorable: true,
+            isStale: false, lastModified: header.lastModified, isLocal: true)
     }
 
     /// The names of the files in a folder of local sources, in their order; nil if it is no folder.
     ///
     /// Names that begin with a dot are left out, and those that are no UTF-8.
     func names(inFolder path: String) async throws(RequestError) -> [String]? {
-        guard let root = sources.root else { return nil }
+        guard let root else { return nil }
         let names = path.split(separator: "/").map(String.init)
         // Hidden folders, “.” and “..” among them.
         guard !names.contains(where: { $0.hasPrefix(".") }), !path.utf8.contains(0) else { throw .sourceNotFound }
-        if let prefixes = configuration.sources.allowedPrefixes {
+        if let prefixes = configuration.allowedPrefixes {
             // A folder of which some files are not allowed is not listed.
             let folder = "local:///" + names.map { $0 + "/" }.joined()
             guard prefixes.contains(where: folder.hasPrefix) else { throw .sourceNotFound }
         }
-        return await sources.executor.run { root.fileNames(in: names) }
+        return await executor.run { root.fileNames(in: names) }
     }
 }
 

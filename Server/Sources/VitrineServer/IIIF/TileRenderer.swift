@@ -5,8 +5,8 @@ import VitrineCore
 @_spi(JPEGRows) import VitrineImaging
 @_spi(JPEGRows) import VitrineJPEG
 
-/// Tiles of local pictures.
-extension Renderer {
+/// Makes tiles of local pictures, which it cuts from the bands of their levels.
+final class TileRenderer: Sendable {
     /// A local picture whose tiles are asked for.
     private struct Picture: Sendable {
         let source: SourceTable.Source
@@ -24,12 +24,34 @@ extension Renderer {
         var version: CacheKey { source.key.appending(header.version) }
     }
 
+    /// The pixels that tiles are cut from.
+    let bands: TileBands
+    private let configuration: Renderer.Configuration
+    private let sources: SourceTable
+    private let admission: Admission
+    private let cache: ResultCache
+    private let encoders: BlockingExecutor
+    private let background: BackgroundEncodes
+
+    init(
+        _ bands: TileBands, configuration: Renderer.Configuration, sources: SourceTable, cache: ResultCache,
+        encoder: ResultEncoder, admission: Admission
+    ) {
+        self.bands = bands
+        self.configuration = configuration
+        self.sources = sources
+        self.admission = admission
+        self.cache = cache
+        encoders = encoder.executor
+        background = encoder.background
+    }
+
     /// Returns a tile of a local picture that is cut from a band of its level; nil for other images, and for pictures
     /// that have changed meanwhile.
     ///
     /// - Throws: 400 for a part that the picture does not have, and the errors of its decode.
-    func tile(_ job: RenderJob, _ priority: SharedPriority) async throws(RequestError) -> Made? {
-        guard job.kind == .image, tiles.capacity > 0, let parameters = job.options.sourceRules?.iiif,
+    func tile(_ job: RenderJob, _ priority: SharedPriority) async throws(RequestError) -> Renderer.Made? {
+        guard job.kind == .image, bands.capacity > 0, let parameters = job.options.sourceRules?.iiif,
             case .local(let names) = job.source.place, let root = sources.root, job.options.page == 1,
             let header = try await header(of: job.source, names, root)
         else { return nil }
@@ -38,7 +60,7 @@ extension Renderer {
         let part = try parameters.part(of: size)
         guard parameters.degrees == 0, !parameters.isMirrored, !job.options.hasEffects, !header.header.isVector,
             let place = TilePlace(
-                part, of: size, bandBytes: tiles.bandBytes, hasParts: picture.hasParts || hasPyramid(picture))
+                part, of: size, bandBytes: bands.bandBytes, hasParts: picture.hasParts || hasPyramid(picture))
         else { return nil }
         let began = ContinuousClock.now
         let key = TileBands.Key(job.source.key, version: header.version, factor: place.factor, band: place.band)
@@ -47,7 +69,7 @@ extension Renderer {
         }
         let decoded = ContinuousClock.now
         let plan = EncodingPlan(job.options, negotiated: nil, header: header.header, settings: configuration.settings)
-        var original = original(of: header)
+        var original = sources.original(of: header)
         original.canonicalPath = try parameters.canonicalPath(for: size)
         let (rect, corner) = (place.tile, place.band)
         let outcome = await encoders.run {
@@ -60,8 +82,8 @@ extension Renderer {
             }.mapError { RequestError(rendering: $0) }
         }
         let (image, bytes) = try outcome.get()
-        var made = Made(image: finished(bytes, image: image, original: original))
-        await store(made.image, job: job, original: original)
+        var made = Renderer.Made(image: cache.finished(bytes, image: image, original: original))
+        await cache.store(made.image, job: job, original: original)
         made.times.decode = decoded - began
         made.times.decoding = .init(began: began, duration: decoded - began)
         made.times.encode = .now - decoded
@@ -69,25 +91,16 @@ extension Renderer {
         return made
     }
 
-    /// Returns when no band is on its way to the disk.
-    package func whenTilesAreStored() async { await tiles.whenStored() }
-
-    private func original(of header: LocalRoot.Header) -> SourceTable.Original {
-        SourceTable.Original(
-            bytes: [], version: header.version, expires: configuration.clock.now + configuration.sources.localFreshness,
-            isStorable: true, isStale: false, lastModified: header.lastModified, isLocal: true)
-    }
-
     /// The header of the present version of a local image; nil for other sources.
     private func header(
         of source: SourceTable.Source, _ names: [String], _ root: LocalRoot
     ) async throws(RequestError) -> LocalRoot.Header? {
-        let limits = configuration.limits, most = configuration.sources.maximumBytes, tiles = tiles
+        let limits = configuration.limits, most = configuration.sources.maximumBytes, bands = bands
         return try await sources.executor.run { () throws(RequestError) in
             let version = try root.version(of: names)
-            if let kept = tiles.header(of: source.key, version: version) { return kept }
+            if let kept = bands.header(of: source.key, version: version) { return kept }
             guard let header = try root.header(of: names, limits, upTo: most) else { return nil }
-            tiles.keep(header, of: source.key)
+            bands.keep(header, of: source.key)
             return header
         }
     }
@@ -97,26 +110,26 @@ extension Renderer {
     private func band(
         _ key: TileBands.Key, place: TilePlace, picture: Picture, job: RenderJob, priority: SharedPriority
     ) async throws(RequestError) -> PixelImage? {
-        if let band = tiles[key] { return band }
+        if let band = bands[key] { return band }
         // A damaged band is not decoded again for each of its tiles.
         let failureKey = picture.version.appending("band \(key.factor) \(key.x) \(key.y)")
-        if let failure = failures[failureKey] { throw failure }
-        let (band, _) = try await tiles.work.value(for: key, priority: priority.value) {
+        if let failure = cache.failures[failureKey] { throw failure }
+        let (band, _) = try await bands.work.value(for: key, priority: priority.value) {
             [self] (priority: SharedPriority) async throws(RequestError) in
             // It may have come while this one waited for the last one.
-            if let band = tiles[key] { return band }
-            if let band = try tiles[pyramid: picture.version]?.band(place) {
-                tiles.keep(band, for: key)
+            if let band = bands[key] { return band }
+            if let band = try bands[pyramid: picture.version]?.band(place) {
+                bands.keep(band, for: key)
                 return band
             }
             if let band = await storedBand(key, place) {
-                tiles.keep(band, for: key)
+                bands.keep(band, for: key)
                 return band
             }
             do throws(RequestError) {
                 return try await makeBand(key, place: place, picture: picture, job: job, priority: priority)
             } catch {
-                failures.add(error, for: failureKey)
+                cache.failures.add(error, for: failureKey)
                 throw error
             }
         }
@@ -137,7 +150,7 @@ extension Renderer {
             guard let band = try await pyramid(of: picture, file: file, job: job, priority: priority).band(place) else {
                 throw Self.anotherSize
             }
-            tiles.keep(band, for: key)
+            bands.keep(band, for: key)
             return band
         }
         var index: JPEGRowIndex?
@@ -154,13 +167,13 @@ extension Renderer {
         let slot = try await admission.render(bytes: bytes, priority: priority.value)
         defer { slot.release() }
         let image = try await decode(place, region: region, index: index, file: file)
-        tiles.keep(image, for: key)
+        bands.keep(image, for: key)
         if isWorthStoring(place, picture) {
             let header = picture.header
-            tiles.beginStoring()
+            bands.beginStoring()
             Task { [self] in
                 await storeBand(image, key: key, header: header, job: job)
-                tiles.endStoring()
+                bands.endStoring()
             }
         }
         return image
@@ -210,14 +223,14 @@ extension Renderer {
 }
 
 /// The survey of a JPEG file: one pass that notes where its rows begin, and makes its small levels.
-extension Renderer {
+extension TileRenderer {
     /// The most pixels of a level that is made by a survey, as the first tile waits for it.
     private static let largestSurvey = 2_000_000
 
     /// The reduction of the largest level that a survey makes.
     private func surveyFactor(_ picture: Picture) -> Int {
         var factor = 4
-        let most = min(tiles.bandBytes / 4, Self.largestSurvey)
+        let most = min(bands.bandBytes / 4, Self.largestSurvey)
         while factor < 64, TilePlace.level(factor, of: picture.size).pixelCount > most { factor *= 2 }
         return factor
     }
@@ -226,7 +239,7 @@ extension Renderer {
     private func index(
         of picture: Picture, file: OpenedFile, job: RenderJob, priority: SharedPriority
     ) async throws(RequestError) -> JPEGRowIndex? {
-        if let known = tiles.index(of: picture.source.key, version: picture.header.version) { return known }
+        if let known = bands.index(of: picture.source.key, version: picture.header.version) { return known }
         return try await survey(picture, file: file, job: job, priority: priority).index
     }
 
@@ -234,7 +247,7 @@ extension Renderer {
         _ picture: Picture, file: OpenedFile, job: RenderJob, priority: SharedPriority
     ) async throws(RequestError) -> TileBands.Survey {
         let (source, version) = (picture.source.key, picture.header.version)
-        return try await tiles.surveys.value(for: picture.version, priority: priority.value) {
+        return try await bands.surveys.value(for: picture.version, priority: priority.value) {
             [self] (priority: SharedPriority) async throws(RequestError) in
             let (factor, size) = (surveyFactor(picture), picture.size)
             let level = TilePlace.level(factor, of: size)
@@ -247,7 +260,7 @@ extension Renderer {
             var index = found?.rowIndex.flatMap { JPEGRowIndex(bytes: $0) }
             if index?.size != size { index = nil }
             let pyramid = TileBands.Pyramid(levels: await levels(of: found?.image, factor, size))
-            tiles.keep(index, of: source, version: version)
+            bands.keep(index, of: source, version: version)
             keepLevels(of: pyramid, picture, job)
             return TileBands.Survey(index: index, pyramid: pyramid)
         }.value
@@ -269,15 +282,15 @@ extension Renderer {
 
     private func keepLevels(of pyramid: TileBands.Pyramid, _ picture: Picture, _ job: RenderJob) {
         let header = picture.header
-        let bands = Array(
-            pyramid.bands(of: job.source.key, version: header.version, bandBytes: tiles.bandBytes))
+        let all = Array(
+            pyramid.bands(of: job.source.key, version: header.version, bandBytes: bands.bandBytes))
         // The small ones are kept longest.
-        for band in bands { tiles.keep(band.image, for: band.key) }
+        for band in all { bands.keep(band.image, for: band.key) }
         guard configuration.resultDisk.bytes > 0, picture.size.pixelCount >= Self.largeJPEG else { return }
-        tiles.beginStoring()
+        bands.beginStoring()
         Task { [self] in
-            for band in bands { await storeBand(band.image, key: band.key, header: header, job: job) }
-            tiles.endStoring()
+            for band in all { await storeBand(band.image, key: band.key, header: header, job: job) }
+            bands.endStoring()
         }
     }
 }
@@ -286,7 +299,7 @@ extension Renderer {
 ///
 /// Its bands are entries of the cache of results, so that its size is bounded together with theirs, and purges of the
 /// source remove it.
-extension Renderer {
+extension TileRenderer {
     /// Pictures of fewer pixels are decoded anew each time.
     private static let smallPicture = 2_000_000
     /// From this number of pixels on, the reduced levels of a JPEG are stored as well. Of smaller ones, decoding costs
@@ -313,7 +326,7 @@ extension Renderer {
     /// Whether all levels of a picture are stored once they were made.
     private func hasPyramid(_ picture: Picture) -> Bool {
         configuration.resultDisk.bytes > 0 && !picture.hasParts && picture.size.pixelCount > Self.smallPicture
-            && 4 * picture.size.pixelCount <= tiles.capacity
+            && 4 * picture.size.pixelCount <= bands.capacity
     }
 
     private func isWorthStoring(_ place: TilePlace, _ picture: Picture) -> Bool {
@@ -324,7 +337,7 @@ extension Renderer {
 
     private func storedBand(_ key: TileBands.Key, _ place: TilePlace) async -> PixelImage? {
         guard configuration.resultDisk.bytes > 0,
-            let stored = (try? await results.value(forKey: key.stored, levels: .readDisk)) ?? nil,
+            let stored = (try? await cache.values.value(forKey: key.stored, levels: .readDisk)) ?? nil,
             stored.sourceVersion == key.version, stored.size == place.band.size
         else { return nil }
         let image = try? await decoder(for: place.band.size).image(
@@ -334,12 +347,13 @@ extension Renderer {
 
     private func storeBand(_ image: PixelImage, key: TileBands.Key, header: LocalRoot.Header, job: RenderJob) async {
         let isExact = key.factor == 1 && header.isLossless
-        let original = original(of: header)
+        let original = sources.original(of: header)
         let bytes = await encoders.run {
             try? image.encoded(as: isExact || image.alpha != .opaque ? .png : .jpeg(quality: 0.95))
         }
         guard let bytes else { return }
-        await keep(finished(bytes, image: image, original: original), forKey: key.stored, job, levels: .writeDisk)
+        await cache.keep(
+            cache.finished(bytes, image: image, original: original), forKey: key.stored, job, levels: .writeDisk)
     }
 
     /// Decodes a picture once for all its levels, and stores these.
@@ -347,10 +361,10 @@ extension Renderer {
         of picture: Picture, file: OpenedFile, job: RenderJob, priority: SharedPriority
     ) async throws(RequestError) -> TileBands.Pyramid {
         let version = picture.version
-        return try await tiles.wholes.value(for: version, priority: priority.value) {
+        return try await bands.wholes.value(for: version, priority: priority.value) {
             [self] (priority: SharedPriority) async throws(RequestError) in
             // It may have come while this one waited for the last one.
-            if let pyramid = tiles[pyramid: version] { return pyramid }
+            if let pyramid = bands[pyramid: version] { return pyramid }
             let factors = Self.pyramidFactors(picture.size)
             let sizes = factors.map { TilePlace.level($0, of: picture.size) }
             let bytes = picture.header.header.estimatedBytes(decodingTo: nil, sourceBytes: 0)
@@ -370,19 +384,19 @@ extension Renderer {
             }
             // The place is held until its pixels are not needed any more.
             slot.keep(cost: sizes.reduce(0) { $0 + 4 * $1.pixelCount })
-            tiles[pyramid: version] = pyramid
-            tiles.beginStoring()
+            bands[pyramid: version] = pyramid
+            bands.beginStoring()
             Task { [self] in
                 let header = picture.header
                 for band in pyramid.bands(
-                    of: picture.source.key, version: header.version, bandBytes: tiles.bandBytes)
+                    of: picture.source.key, version: header.version, bandBytes: bands.bandBytes)
                 {
                     await storeBand(band.image, key: band.key, header: header, job: job)
                 }
-                tiles[pyramid: version] = nil
+                bands[pyramid: version] = nil
                 slot.release()
                 background.end(version)
-                tiles.endStoring()
+                bands.endStoring()
             }
             return pyramid
         }.value
