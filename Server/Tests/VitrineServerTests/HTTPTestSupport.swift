@@ -50,10 +50,7 @@ final class MemoryBackend: ImageBackend {
     func moveToDisk() {
         state.withLock { state in
             for (key, result) in state.memory {
-                let head = ImageResult(
-                    bytes: ByteBuffer(), mediaType: result.mediaType, entityTag: result.entityTag,
-                    lastModified: result.lastModified, expires: result.expires,
-                    sourceCacheControl: result.sourceCacheControl, isSource: result.isSource, count: result.count)
+                let head = ImageResult(bytes: ByteBuffer(), metadata: result.metadata, count: result.count)
                 state.disk[key] = (head, result.bytes)
             }
             state.memory = [:]
@@ -143,13 +140,14 @@ final class MemoryBackend: ImageBackend {
         }
         let chosen = Self.format(plan, format)
         let text = "\(chosen.rawValue) \(plan.key) " + String(repeating: "x", count: source == "huge" ? 16 << 20 : 100)
-        let result = ImageResult(
-            bytes: ByteBuffer(string: text),
+        var metadata = ImageResult.Metadata(
             mediaType: source == "page.html" ? "text/html" : source == "a.svg" ? "image/svg+xml" : "image/\(chosen)",
-            entityTag: Self.signature(of: text), lastModified: source == "undated" ? nil : 784_111_777,
-            expires: source.hasPrefix("fresh") ? 1_000_600 : nil,
-            sourceCacheControl: source == "private" ? "Private, max-age=5" : source == "secret" ? "no-store" : nil,
-            isSource: plan.url.options.isRaw)
+            entityTag: Self.signature(of: text))
+        metadata.lastModified = source == "undated" ? nil : 784_111_777
+        metadata.expires = source.hasPrefix("fresh") ? 1_000_600 : nil
+        metadata.sourceCacheControl = source == "private" ? "Private, max-age=5" : source == "secret" ? "no-store" : nil
+        metadata.isSource = plan.url.options.isRaw
+        let result = ImageResult(bytes: ByteBuffer(string: text), metadata: metadata)
         let origin: ImageAnswer.Origin = source == "stale" ? .stale : source == "disk" ? .disk : .made
         if source != "stale" {
             state.withLock { $0.memory[plan.key + chosen.rawValue] = result }
@@ -163,7 +161,8 @@ final class MemoryBackend: ImageBackend {
             throw RequestError(404, code: "source-not-found", reason: "The source does not exist.")
         }
         let result = ImageResult(
-            bytes: ByteBuffer(string: #"{"width":640}"#), mediaType: "application/json", entityTag: "info")
+            bytes: ByteBuffer(string: #"{"width":640}"#),
+            metadata: ImageResult.Metadata(mediaType: "application/json", entityTag: "info"))
         return ImageAnswer(result, .made)
     }
 }

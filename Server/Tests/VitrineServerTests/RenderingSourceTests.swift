@@ -250,7 +250,9 @@ import Darwin
         _ = try await image(80)
         let first = try await Self.read(backend, plan), second = try await Self.read(backend, plan)
         #expect(first.bytes == made.bytes && first.head.count == made.bytes.readableBytes)
-        #expect("\"\(first.head.entityTag)\"" == made.entityTag && first.head.mediaType == made.mediaType)
+            #expect(
+                "\"\(first.head.metadata.entityTag)\"" == made.entityTag
+                    && first.head.metadata.mediaType == made.mediaType)
         #expect(first.head === second.head)
         fixture.clock.advance(by: .seconds(2))
         #expect(found(plan) == nil && found(larger) == nil)
@@ -287,7 +289,7 @@ import Darwin
         #expect(backend.resultInMemory(for: plan, format: .byURL) == nil)
         #expect(try await Self.read(backend, plan).bytes == made.bytes)
         let kept = try #require(backend.resultInMemory(for: plan, format: .byURL))
-        #expect(kept.bytes == made.bytes && "\"\(kept.entityTag)\"" == made.entityTag)
+        #expect(kept.bytes == made.bytes && "\"\(kept.metadata.entityTag)\"" == made.entityTag)
         // Results of the web live as long as their response says.
         fixture.clock.advance(by: .seconds(3_700))
         #expect(backend.resultInMemory(for: plan, format: .byURL) == nil)

@@ -23,7 +23,7 @@ final class AnswerHead: Sendable {
         configuration: ImageHTTPConfiguration, now: Int64
     ) {
         resultNumber = result.number
-        quotedTag = "\"" + result.entityTag + "\""
+        quotedTag = "\"" + result.metadata.entityTag + "\""
         let (cacheControl, isConstant) = Self.cacheControl(
             for: result, origin: origin, expires: url?.options.expires, configuration.cacheControl, now: now)
         validUntil = isConstant ? .max : now
@@ -32,13 +32,15 @@ final class AnswerHead: Sendable {
         common.append(HTTPField(name: .eTag, value: quotedTag))
         common.append(HTTPField(name: .cacheControl, value: cacheControl))
         if let varying { common.append(HTTPField(name: .vary, value: varying)) }
-        if let date = result.lastModified { common.append(HTTPField(name: .lastModified, value: HTTPTime.text(date))) }
+        if let date = result.metadata.lastModified {
+            common.append(HTTPField(name: .lastModified, value: HTTPTime.text(date)))
+        }
         if let name = configuration.cacheStatusName {
             common.append(HTTPField(name: .cacheStatus, value: Self.cacheStatus(name, origin)))
         }
         if url?.grammar == .iiif {
             let version = url?.options.sourceRules?.iiif?.version ?? .three
-            common += IIIFDocument.imageFields(version, canonicalPath: result.canonicalPath)
+            common += IIIFDocument.imageFields(version, canonicalPath: result.metadata.canonicalPath)
         } else if configuration.allowedOrigins.contains("*") {
             common.append(HTTPField(name: .accessControlAllowOrigin, value: "*"))
         }
@@ -48,7 +50,9 @@ final class AnswerHead: Sendable {
         withoutBody = common
         let mediaType = Self.safeMediaType(of: result)
         common.append(HTTPField(name: .contentType, value: mediaType))
-        if let coding = result.contentEncoding { common.append(HTTPField(name: .contentEncoding, value: coding)) }
+        if let coding = result.metadata.contentEncoding {
+            common.append(HTTPField(name: .contentEncoding, value: coding))
+        }
         common.append(HTTPField(name: .contentLength, value: String(result.count)))
         common.append(HTTPField(name: .acceptRanges, value: "bytes"))
         common.append(HTTPField(name: .xContentTypeOptions, value: "nosniff"))
@@ -91,9 +95,10 @@ final class AnswerHead: Sendable {
 
     /// Types that are no image, sound, video or PDF are sent as bytes, and JSON only where the server made it.
     private static func safeMediaType(of result: ImageResult) -> String {
-        let type = result.mediaType.lowercased()
+        let type = result.metadata.mediaType.lowercased()
         let isMedia = ["image/", "video/", "audio/"].contains(where: type.hasPrefix) || type == "application/pdf"
-        return isMedia || type == "application/json" && !result.isSource ? result.mediaType : "application/octet-stream"
+        return isMedia || type == "application/json" && !result.metadata.isSource
+            ? result.metadata.mediaType : "application/octet-stream"
     }
 
     /// RFC 9211.
@@ -118,18 +123,18 @@ final class AnswerHead: Sendable {
         var isConstant = true
         var scope = "public"
         if control.followsSource {
-            switch SourceDirectives(result.sourceCacheControl) {
+            switch SourceDirectives(result.metadata.sourceCacheControl) {
             case .forbidden: return ("no-store", true)
             case .revalidated: return ("no-cache", true)
             case .personal: scope = "private"
             case .open: break
             }
-            if let end = result.expires {
+            if let end = result.metadata.expires {
                 age = max(0, end - now)
                 isConstant = age == 0
             }
         }
-        if origin == .stale || result.isProvisional { age = min(age, Int64(control.staleAge)) }
+        if origin == .stale || result.metadata.isProvisional { age = min(age, Int64(control.staleAge)) }
         if let expires, Int64(expires) - now < age {
             age = max(0, Int64(expires) - now)
             isConstant = false

@@ -104,49 +104,47 @@ package struct FormatChoice: Sendable, Hashable {
 
 /// A result that may be sent any number of times. Its bytes are shared, not copied.
 package final class ImageResult: Sendable {
+    /// The facts about the bytes that answers state.
+    package struct Metadata: Sendable {
+        /// For example `image/webp`.
+        package let mediaType: String
+        /// An identifier of the bytes, without quotes: equal bytes have equal tags, different bytes different ones.
+        package let entityTag: String
+        /// Seconds since 1970; nil if the source has no date.
+        package var lastModified: Int64?
+        /// When the source stops being fresh, in seconds since 1970; nil if it does not say.
+        package var expires: Int64?
+        /// The directives of the source's `Cache-Control`; nil if it has none.
+        package var sourceCacheControl: String?
+        /// Whether the bytes are the source's own, which the server neither decoded nor checked.
+        package var isSource = false
+        /// Whether a better format is being made, so that no cache is to keep this one for long.
+        package var isProvisional = false
+        /// The coding in which the bytes are of that type, for example `gzip`; nil for the bytes as they are.
+        package var contentEncoding: String?
+        /// The last four segments of its canonical path in the grammar of IIIF; nil in others.
+        package var canonicalPath: String?
+
+        /// Creates the metadata of bytes that the server made, of a source that says nothing.
+        package init(mediaType: String, entityTag: String) {
+            (self.mediaType, self.entityTag) = (mediaType, entityTag)
+        }
+    }
+
     package let bytes: ByteBuffer
     /// The number of the bytes, also if they are elsewhere.
     package let count: Int
-    /// For example `image/webp`.
-    package let mediaType: String
-    /// An identifier of the bytes, without quotes: equal bytes have equal tags, different bytes different ones.
-    package let entityTag: String
-    /// Seconds since 1970; nil if the source has no date.
-    package let lastModified: Int64?
-    /// When the source stops being fresh, in seconds since 1970; nil if it does not say.
-    package let expires: Int64?
-    /// The directives of the source's `Cache-Control`; nil if it has none.
-    package let sourceCacheControl: String?
-    /// Whether the bytes are the source's own, which the server neither decoded nor checked.
-    package let isSource: Bool
-    /// Whether a better format is being made, so that no cache is to keep this one for long.
-    package let isProvisional: Bool
+    package let metadata: Metadata
     /// Differs from that of every other result of this process.
     let number: UInt64
-    /// The coding in which the bytes are of that type, for example `gzip`; nil for the bytes as they are.
-    package let contentEncoding: String?
-    /// The last four segments of its canonical path in the grammar of IIIF; nil in others.
-    package let canonicalPath: String?
 
     private static let counter = Atomic<UInt64>(0)
 
     /// - Parameter count: The number of the bytes, if they are elsewhere.
-    package init(
-        bytes: ByteBuffer, mediaType: String, entityTag: String, lastModified: Int64? = nil, expires: Int64? = nil,
-        sourceCacheControl: String? = nil, isSource: Bool = false, isProvisional: Bool = false,
-        canonicalPath: String? = nil, contentEncoding: String? = nil, count: Int? = nil
-    ) {
+    package init(bytes: ByteBuffer, metadata: Metadata, count: Int? = nil) {
         self.bytes = bytes
         self.count = count ?? bytes.readableBytes
-        self.mediaType = mediaType
-        self.entityTag = entityTag
-        self.lastModified = lastModified
-        self.expires = expires
-        self.sourceCacheControl = sourceCacheControl
-        self.isSource = isSource
-        self.isProvisional = isProvisional
-        self.canonicalPath = canonicalPath
-        self.contentEncoding = contentEncoding
+        self.metadata = metadata
         number = Self.counter.add(1, ordering: .relaxed).newValue
     }
 }

@@ -260,7 +260,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         let allocator = request.channel.allocator
         if fields.ifNoneMatch != nil || fields.ifModifiedSince != nil,
             Precondition.isNotModified(
-                fields, quotedTag: kept.head.quotedTag, lastModified: found.head.lastModified, now: time)
+                fields, quotedTag: kept.head.quotedTag, lastModified: found.head.metadata.lastModified, now: time)
         {
             return ImmediateAnswer(kept.notModified, status: 304, origin: found.origin, allocator: allocator)
         }
@@ -319,15 +319,16 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         stages: [ImageAnswer.Stage], exchange: Exchange
     ) -> Response {
         let fields = exchange.fields
+        let image = SentImage(origin: origin, mediaType: result.metadata.mediaType, stages: stages)
         if fields.ifNoneMatch != nil || fields.ifModifiedSince != nil,
             Precondition.isNotModified(
-                fields, quotedTag: head.quotedTag, lastModified: result.lastModified, now: now())
+                fields, quotedTag: head.quotedTag, lastModified: result.metadata.lastModified, now: now())
         {
             var response = Response(status: .notModified, headers: head.withoutBody)
             // A length of 0 would be that of the image.
             response.headers[.contentLength] = nil
             complete(&response.headers, stages: stages, exchange: exchange)
-            observe(exchange, status: 304, origin: origin, mediaType: result.mediaType, stages: stages)
+            observe(exchange, status: 304, image: image)
             return response
         }
         let count = whole.readableBytes
@@ -336,7 +337,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         var bytes = whole
         if fields.range != nil, !exchange.isHead,
             let range = Precondition.range(
-                fields, quotedTag: head.quotedTag, lastModified: result.lastModified, count: count)
+                fields, quotedTag: head.quotedTag, lastModified: result.metadata.lastModified, count: count)
         {
             switch range {
             case .unsatisfiable:
@@ -356,8 +357,7 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
         }
         complete(&headers, stages: stages, exchange: exchange)
         let sent = exchange.isHead ? 0 : bytes.readableBytes
-        observe(
-            exchange, status: status.code, origin: origin, mediaType: result.mediaType, bytes: sent, stages: stages)
+        observe(exchange, status: status.code, bytes: sent, image: image)
         return Response(
             status: status, headers: headers, body: exchange.isHead ? ResponseBody() : ResponseBody(byteBuffer: bytes))
     }
@@ -405,15 +405,22 @@ package final class ImageService<Backend: ImageBackend>: ImageAnswering {
     }
 
     func observe(
-        _ exchange: Exchange, status: Int, errorCode: String? = nil, origin: ImageAnswer.Origin? = nil,
-        mediaType: String? = nil, bytes: Int = 0, stages: [ImageAnswer.Stage] = []
+        _ exchange: Exchange, status: Int, errorCode: String? = nil, bytes: Int = 0, image: SentImage? = nil
     ) {
         guard let observe = configuration.observe, let started = exchange.started else { return }
         observe(
             AnswerRecord(
                 route: exchange.route, requestID: exchange.requestID, status: status, errorCode: errorCode,
-                origin: origin, mediaType: mediaType, bytes: bytes, stages: stages, duration: .now - started))
+                origin: image?.origin, mediaType: image?.mediaType, bytes: bytes, stages: image?.stages ?? [],
+                duration: .now - started))
     }
+}
+
+/// An image of an answer, for its record.
+struct SentImage {
+    let origin: ImageAnswer.Origin
+    let mediaType: String
+    let stages: [ImageAnswer.Stage]
 }
 
 /// The values of `Vary`.

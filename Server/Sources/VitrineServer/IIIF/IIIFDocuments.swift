@@ -43,12 +43,11 @@ struct IIIFDocuments: Sendable {
         case .manifest: value = try await manifest(document)
         }
         let text = value.json + "\n"
-        let result = ImageResult(
-            bytes: ByteBuffer(string: text), mediaType: "application/json",
-            entityTag: ContentVersion.text(of: Array(text.utf8)),
-            // Files come and go, so that no cache is to keep it for long.
-            isProvisional: true)
-        return ImageAnswer(result, .made)
+        var metadata = ImageResult.Metadata(
+            mediaType: "application/json", entityTag: ContentVersion.text(of: Array(text.utf8)))
+        // Files come and go, so that no cache is to keep it for long.
+        metadata.isProvisional = true
+        return ImageAnswer(ImageResult(bytes: ByteBuffer(string: text), metadata: metadata), .made)
     }
 
     private func facts(of identifier: Substring, page: Int? = nil) async throws(RequestError) -> SourceFacts {

@@ -98,11 +98,11 @@ package final class ImageServer: Service {
             throw ConfigurationError("otlp-endpoint: \(error.reason)")
         }
         let inFlight = RequestsInFlight()
+        let reports = RequestHandler.Reports(
+            logger: logger, metrics: metrics,
+            tracer: exporter.map { OTLPTracer(exporter: $0, ratio: configuration.traceRatio) })
         let handler = RequestHandler(
-            responder: hooks.responder, immediate: hooks.immediate, configuration: configuration, logger: logger,
-            metrics: metrics,
-            limiter: limiter, tracer: exporter.map { OTLPTracer(exporter: $0, ratio: configuration.traceRatio) },
-            drain: drain, inFlight: inFlight)
+            hooks, configuration: configuration, reports: reports, limiter: limiter, drain: drain, inFlight: inFlight)
         self.handler = handler
 
         let mainSockets = sockets.filter { $0.name != "admin" }

@@ -2,7 +2,7 @@ import Foundation
 import HTTPTypes
 package import Hummingbird
 package import HummingbirdCore
-package import Logging
+import Logging
 package import NIOCore
 import NIOHTTP1
 import Synchronization
@@ -170,6 +170,14 @@ package final class RequestHandler: Sendable {
         var trace: String?
     }
 
+    /// The receivers of reports about requests.
+    package struct Reports: Sendable {
+        let logger: Logger
+        let metrics: ServerMetrics
+        /// Nil for no traces.
+        let tracer: OTLPTracer?
+    }
+
     private let responder: any HTTPResponder<ServerRequestContext>
     private let images: ImmediateResponder?
     private let logger: Logger
@@ -183,17 +191,15 @@ package final class RequestHandler: Sendable {
     private let settings: Mutex<Settings>
 
     package init(
-        responder: any HTTPResponder<ServerRequestContext>, immediate: ImmediateResponder?,
-        configuration: ServerConfiguration, logger: Logger,
-        metrics: ServerMetrics, limiter: RateLimiter, tracer: OTLPTracer?, drain: DrainState,
-        inFlight: RequestsInFlight
+        _ hooks: ImageServer.Hooks, configuration: ServerConfiguration, reports: Reports, limiter: RateLimiter,
+        drain: DrainState, inFlight: RequestsInFlight
     ) {
-        self.responder = responder
-        images = immediate
-        self.logger = logger
-        self.metrics = metrics
+        responder = hooks.responder
+        images = hooks.immediate
+        logger = reports.logger
+        metrics = reports.metrics
+        tracer = reports.tracer
         self.limiter = limiter
-        self.tracer = tracer
         self.drain = drain
         self.inFlight = inFlight
         settings = Mutex(Self.settings(configuration))

@@ -179,16 +179,17 @@ package final class ServerBackend: ImageBackend {
         let expires = image.freshUntil.components.seconds
         // Summaries have neither size nor format, as sources that were not decoded.
         let isUndecoded = image.format == nil && image.size == nil && image.mediaType != "application/json"
-        return ImageResult(
-            bytes: image.bytes, mediaType: image.mediaType,
-            entityTag: String(image.entityTag.dropFirst().dropLast()),
-            lastModified: image.lastModified.flatMap { HTTPTime.seconds($0, now: Int64(time(nil))) },
-            expires: image.sourceCaching.hasLifetime ? expires : nil,
-            sourceCacheControl: image.sourceCaching.control, isSource: url.options.isRaw || isUndecoded,
-            isProvisional: image.isProvisional, canonicalPath: image.canonicalPath,
-            contentEncoding: SourceHeader.contentEncoding(
-                of: (body ?? image.bytes).readableBytesView, mediaType: image.mediaType),
-            count: body?.readableBytes)
+        var metadata = ImageResult.Metadata(
+            mediaType: image.mediaType, entityTag: String(image.entityTag.dropFirst().dropLast()))
+        metadata.lastModified = image.lastModified.flatMap { HTTPTime.seconds($0, now: Int64(time(nil))) }
+        metadata.expires = image.sourceCaching.hasLifetime ? expires : nil
+        metadata.sourceCacheControl = image.sourceCaching.control
+        metadata.isSource = url.options.isRaw || isUndecoded
+        metadata.isProvisional = image.isProvisional
+        metadata.canonicalPath = image.canonicalPath
+        metadata.contentEncoding = SourceHeader.contentEncoding(
+            of: (body ?? image.bytes).readableBytesView, mediaType: image.mediaType)
+        return ImageResult(bytes: image.bytes, metadata: metadata, count: body?.readableBytes)
     }
 
     private static func answer(_ rendering: Rendering, _ url: ImageURL) -> ImageAnswer {
