@@ -260,11 +260,12 @@ import VitrineServer
     @Test func resultsSurviveTheirEncoding() throws {
         let image = RenderedImage(
             bytes: [10, 10, 0, 255], mediaType: "image/png", format: .png, size: PixelSize(width: 3, height: 4),
-            sourceVersion: "v", freshUntil: .milliseconds(1_234), lastModified: "x\ny", confirmed: .seconds(-1))
+            source: RenderedImage.SourceState(
+                version: "v", freshUntil: .milliseconds(1_234), lastModified: "x\ny", confirmed: .seconds(-1)))
         let copy = try RenderedImage(cacheBytes: image.cacheBytes())
         #expect(copy.bytes == image.bytes)
-        #expect(copy.lastModified == "xy")
-        #expect(copy.freshUntil == image.freshUntil && copy.confirmed == image.confirmed)
+        #expect(copy.source.lastModified == "xy")
+        #expect(copy.source.freshUntil == image.source.freshUntil && copy.source.confirmed == image.source.confirmed)
         #expect(copy.size == image.size && copy.format == .png && copy.entityTag == image.entityTag)
         let bytes = image.cacheBytes()
         for length in 0..<(bytes.count - 4) {

@@ -129,7 +129,7 @@ import VitrineServer
         }
         let fixture = try RenderingFixture()
         for _ in 0..<2 {
-            #expect(try await fixture.image(origin.url("a")) { $0.width = 20 }.image.lastModified == date)
+            #expect(try await fixture.image(origin.url("a")) { $0.width = 20 }.image.source.lastModified == date)
         }
         #expect(origin.received.count == 1)
     }

@@ -94,13 +94,13 @@ import VitrineServer
         }
         let fixture = try RenderingFixture { $0.staleWhileRevalidate = .zero }
         let first = try await fixture.image(origin.url("a"), Self.small)
-        #expect(first.image.lastModified == "Sat, 21 Nov 2026 10:00:00 GMT")
+        #expect(first.image.source.lastModified == "Sat, 21 Nov 2026 10:00:00 GMT")
         #expect(try await fixture.image(origin.url("a"), Self.small).origin == .memory)
         fixture.clock.advance(by: .seconds(200))
         let second = try await fixture.image(origin.url("a"), Self.small)
         #expect(second.origin == .confirmed)
         #expect(second.image.bytes == first.image.bytes)
-        #expect(second.image.freshUntil > first.image.freshUntil)
+        #expect(second.image.source.freshUntil > first.image.source.freshUntil)
         #expect(origin.requests.count == 2)
         #expect(fixture.renderer.pipeline.statistics.calls == 1)
     }

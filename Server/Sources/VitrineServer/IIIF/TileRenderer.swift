@@ -338,7 +338,7 @@ extension TileRenderer {
     private func storedBand(_ key: TileBands.Key, _ place: TilePlace) async -> PixelImage? {
         guard configuration.resultDisk.bytes > 0,
             let stored = (try? await cache.values.value(forKey: key.stored, levels: .readDisk)) ?? nil,
-            stored.sourceVersion == key.version, stored.size == place.band.size
+            stored.source.version == key.version, stored.size == place.band.size
         else { return nil }
         let image = try? await decoder(for: place.band.size).image(
             from: .bytes(Array(stored.bytes.readableBytesView), name: "the cache"))

@@ -36,7 +36,7 @@ package final class ServerBackend: ImageBackend {
         func keep(_ result: ImageResult, image: RenderedImage, slot: Int) {
             places.withLock { places in
                 places[slot]?.result = result
-                places[slot]?.freshUntil = image.freshUntil
+                places[slot]?.freshUntil = image.source.freshUntil
                 places[slot]?.entityTag = image.entityTag
             }
         }
@@ -121,7 +121,7 @@ package final class ServerBackend: ImageBackend {
 
     package func resultInMemory(for plan: Plan, format: FormatChoice) -> ImageResult? {
         guard let place = place(plan, format), let image = renderer.freshResult(at: place.place) else { return nil }
-        if let result = place.result, place.freshUntil == image.freshUntil, place.entityTag == image.entityTag {
+        if let result = place.result, place.freshUntil == image.source.freshUntil, place.entityTag == image.entityTag {
             return result
         }
         let result = Self.result(image, plan.url)
@@ -176,12 +176,12 @@ package final class ServerBackend: ImageBackend {
 
     /// - Parameter body: The bytes, if the image is without them.
     private static func result(_ image: RenderedImage, _ url: ImageURL, body: ByteBuffer? = nil) -> ImageResult {
-        let expires = image.freshUntil.components.seconds
+        let expires = image.source.freshUntil.components.seconds
         // Summaries have neither size nor format, as sources that were not decoded.
         let isUndecoded = image.format == nil && image.size == nil && image.mediaType != "application/json"
         var metadata = ImageResult.Metadata(
             mediaType: image.mediaType, entityTag: String(image.entityTag.dropFirst().dropLast()))
-        metadata.lastModified = image.lastModified.flatMap { HTTPTime.seconds($0, now: Int64(time(nil))) }
+        metadata.lastModified = image.source.lastModified.flatMap { HTTPTime.seconds($0, now: Int64(time(nil))) }
         metadata.expires = image.sourceCaching.hasLifetime ? expires : nil
         metadata.sourceCacheControl = image.sourceCaching.control
         metadata.isSource = url.options.isRaw || isUndecoded

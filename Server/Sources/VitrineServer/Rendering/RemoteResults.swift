@@ -181,8 +181,8 @@ package final class RemoteResults: Sendable {
         }
         // By the clock of the tier's server: those of nodes may differ.
         let now = clock.now
-        result.image.freshUntil = now + value.freshness
-        result.image.confirmed = now - value.age
+        result.image.source.freshUntil = now + value.freshness
+        result.image.source.confirmed = now - value.age
         return result
     }
 
@@ -278,7 +278,7 @@ extension Renderer {
         case .lease(let lease): job.lease = ResultLease(lease: lease, replacesResult: false)
         case .result(let result, let isStale, let refresh):
             if let refresh { job.lease = ResultLease(lease: refresh, replacesResult: true) }
-            if (stored?.freshUntil ?? .zero) < result.image.freshUntil {
+            if (stored?.source.freshUntil ?? .zero) < result.image.source.freshUntil {
                 await cache.keep(result.image, forKey: job.key, job, tags: result.tags, levels: cache.levels)
                 known = result.image
             }
@@ -292,7 +292,7 @@ extension Renderer {
             case .missing(let isAbsent): job.isAbsentFromStore = isAbsent
             case .found(let result):
                 known = result.image
-                guard result.image.freshUntil > configuration.clock.now else { break }
+                guard result.image.source.freshUntil > configuration.clock.now else { break }
                 await cache.keep(
                     result.image, forKey: job.key, job, tags: result.tags, levels: cache.levels, sharing: .known)
                 return Made(image: result.image, origin: .store)
@@ -311,7 +311,7 @@ extension Renderer {
         } catch {
             job.lease?.end(afterErrorFor: configuration.failures.lifetime(of: error))
             guard let known, !hasOwn, error.status >= 500,
-                configuration.clock.now - known.freshUntil <= configuration.staleIfError
+                configuration.clock.now - known.source.freshUntil <= configuration.staleIfError
             else { throw error }
             return Made(image: known, origin: .shared, isStale: true)
         }
@@ -333,7 +333,7 @@ extension Renderer {
         let key = job.provisionalKey(alternative)
         guard var result = await remote.provisional(job, key: key, clock: configuration.clock) else { return nil }
         let now = configuration.clock.now
-        result.image.freshUntil = min(result.image.freshUntil, now + configuration.minimumFreshness)
+        result.image.source.freshUntil = min(result.image.source.freshUntil, now + configuration.minimumFreshness)
         await cache.keep(result.image, forKey: key, job, tags: result.tags, levels: .memory)
         return Made(image: result.image, origin: .shared)
     }
@@ -350,7 +350,7 @@ extension Renderer {
         case .lease(let lease): job.lease = ResultLease(lease: lease, replacesResult: false)
         case .result(let result, _, let refresh):
             refresh?.release()
-            if result.image.sourceVersion == version {
+            if result.image.source.version == version {
                 return await adopted(result, job: job, origin: .shared, sharing: .none)
             }
         }
@@ -358,7 +358,7 @@ extension Renderer {
             switch await durable.find(job, job.remoteKey.description) {
             case .missing(let isAbsent): job.isAbsentFromStore = isAbsent
             case .found(let result):
-                if result.image.sourceVersion == version {
+                if result.image.source.version == version {
                     return await adopted(result, job: job, origin: .store, sharing: .known)
                 }
             }

@@ -6,6 +6,25 @@ package import VitrineImaging
 
 /// A result: the bytes of a file with all that its answer says about them.
 package struct RenderedImage: Sendable, Hashable {
+    /// The state of a source for which a result was made or confirmed.
+    package struct SourceState: Sendable, Hashable {
+        /// The version that the result was made from.
+        package let version: String
+        /// When the source is to be looked at again, since 1970.
+        package var freshUntil: Duration
+        /// The date of the source's last change as its server sent it; nil if it did not.
+        package var lastModified: String?
+        /// When the result was made or confirmed, since 1970.
+        package var confirmed: Duration
+
+        package init(version: String, freshUntil: Duration, lastModified: String?, confirmed: Duration) {
+            self.version = version
+            self.freshUntil = freshUntil
+            self.lastModified = lastModified
+            self.confirmed = confirmed
+        }
+    }
+
     /// The file. Copies share its memory.
     package private(set) var bytes: ByteBuffer
     /// The media type.
@@ -16,14 +35,8 @@ package struct RenderedImage: Sendable, Hashable {
     package let size: PixelSize?
     /// A strong entity tag of the bytes, with its quotes.
     package let entityTag: String
-    /// The version of the source that it was made from.
-    package let sourceVersion: String
-    /// When the source is to be looked at again, since 1970.
-    package var freshUntil: Duration
-    /// The date of the source's last change as its server sent it; nil if it did not.
-    package var lastModified: String?
-    /// When it was made or confirmed, since 1970.
-    package var confirmed: Duration
+    /// The source that it was made from.
+    package var source: SourceState
     /// The rules for caches by the source's server.
     var sourceCaching = SourceCaching()
     /// The last four segments of its canonical path in the grammar of IIIF; nil in others.
@@ -31,34 +44,25 @@ package struct RenderedImage: Sendable, Hashable {
     /// Whether a better format is on its way, so that no cache is to keep this one for long.
     package var isProvisional = false
 
-    package init(
-        bytes: [UInt8], mediaType: String, format: ImageFormat?, size: PixelSize?, sourceVersion: String,
-        freshUntil: Duration, lastModified: String?, confirmed: Duration
-    ) {
+    package init(bytes: [UInt8], mediaType: String, format: ImageFormat?, size: PixelSize?, source: SourceState) {
         self.bytes = ByteBuffer(bytes: bytes)
         self.mediaType = mediaType
         self.format = format
         self.size = size
         entityTag = Self.entityTag(of: bytes)
-        self.sourceVersion = sourceVersion
-        self.freshUntil = freshUntil
-        self.lastModified = lastModified
-        self.confirmed = confirmed
+        self.source = source
     }
 
     fileprivate init(
         bytes: ByteBuffer, mediaType: String, format: ImageFormat?, size: PixelSize?, entityTag: String,
-        sourceVersion: String, freshUntil: Duration, lastModified: String?, confirmed: Duration
+        source: SourceState
     ) {
         self.bytes = bytes
         self.mediaType = mediaType
         self.format = format
         self.size = size
         self.entityTag = entityTag
-        self.sourceVersion = sourceVersion
-        self.freshUntil = freshUntil
-        self.lastModified = lastModified
-        self.confirmed = confirmed
+        self.source = source
     }
 
     /// 120 bits of the SHA-256 digest in base64url.
@@ -84,9 +88,9 @@ package struct RenderedImage: Sendable, Hashable {
     ) -> RenderedImage {
         var image = self
         if let caching { image.sourceCaching = caching }
-        image.freshUntil = freshUntil
-        image.confirmed = now
-        image.lastModified = lastModified ?? self.lastModified
+        image.source.freshUntil = freshUntil
+        image.source.confirmed = now
+        image.source.lastModified = lastModified ?? source.lastModified
         return image
     }
 }
@@ -114,8 +118,8 @@ extension RenderedImage: CacheableValue {
     package func cacheBytes() -> [UInt8] {
         let lines = [
             Self.version, mediaType, format?.rawValue ?? "", size.map { "\($0.width)" } ?? "",
-            size.map { "\($0.height)" } ?? "", entityTag, sourceVersion, "\(freshUntil.milliseconds)",
-            lastModified ?? "", "\(confirmed.milliseconds)", sourceCaching.control ?? "",
+            size.map { "\($0.height)" } ?? "", entityTag, source.version, "\(source.freshUntil.milliseconds)",
+            source.lastModified ?? "", "\(source.confirmed.milliseconds)", sourceCaching.control ?? "",
             sourceCaching.hasLifetime ? "1" : "", canonicalPath ?? "",
         ]
         // A line break in a field of a server would end its line.
@@ -166,8 +170,10 @@ final class StoredHead: Sendable {
             bytes: ByteBuffer(), mediaType: lines[1],
             format: lines[2].isEmpty ? nil : ImageFormat(rawValue: lines[2]),
             size: sides.0.flatMap { width in sides.1.map { PixelSize(width: width, height: $0) } },
-            entityTag: lines[5], sourceVersion: lines[6], freshUntil: .milliseconds(freshUntil),
-            lastModified: lines[8].isEmpty ? nil : lines[8], confirmed: .milliseconds(confirmed))
+            entityTag: lines[5],
+            source: RenderedImage.SourceState(
+                version: lines[6], freshUntil: .milliseconds(freshUntil),
+                lastModified: lines[8].isEmpty ? nil : lines[8], confirmed: .milliseconds(confirmed)))
         image.sourceCaching = SourceCaching(control: lines[10].isEmpty ? nil : lines[10], hasLifetime: lines[11] == "1")
         image.canonicalPath = lines[12].isEmpty ? nil : lines[12]
         self.image = image

@@ -33,7 +33,7 @@ extension Renderer {
         if job.kind == .header, let made = try await localHeader(job) { return made }
         if let made = try await tiles.tile(job, priority) { return made }
         let (outcome, waited) = try await groups.outcome(
-            of: job, storedVersion: stored?.sourceVersion, priority: priority)
+            of: job, storedVersion: stored?.source.version, priority: priority)
         var made = try await rememberedResult(of: outcome, job: job, stored: stored, alternative: alternative)
         (made.times.queue, made.times.fetch, made.times.waits) = (waited.queue, waited.fetch, waited.waits)
         return made
@@ -41,7 +41,7 @@ extension Renderer {
 
     /// The stored result of a file that has not changed since.
     private func confirmedFile(_ job: RenderJob, _ stored: RenderedImage) async throws(RequestError) -> Made? {
-        guard try await sources.localVersion(of: job.source) == stored.sourceVersion else { return nil }
+        guard try await sources.localVersion(of: job.source) == stored.source.version else { return nil }
         let now = configuration.clock.now
         let image = stored.confirmed(until: now + configuration.sources.localFreshness, at: now, lastModified: nil)
         // The disk need not know: it is looked at once, and then again by its file.

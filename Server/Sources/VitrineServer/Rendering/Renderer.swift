@@ -277,7 +277,7 @@ package final class Renderer: Sendable {
     /// The result if it is in memory and fresh. Does not wait.
     func freshResult(at place: ResultPlace) -> RenderedImage? {
         guard var image = results[place.key], let end = freshUntil(image, place) else { return nil }
-        image.freshUntil = end
+        image.source.freshUntil = end
         return image
     }
 
@@ -292,15 +292,15 @@ package final class Renderer: Sendable {
             let found = known.flatMap { $0.begins(bytes) ? $0 : nil } ?? (try? StoredHead(bytes))
             guard let head = found, let end = freshUntil(head.image, place) else { return nil }
             var image = head.image.holding(ByteBuffer(bytes: bytes[head.count...]))
-            image.freshUntil = end
+            image.source.freshUntil = end
             return ((head, image), image)
         }
     }
 
     /// Until when a result is fresh; nil if it is not. That of a file is, as long as the file counts as unchanged.
     private func freshUntil(_ image: RenderedImage, _ place: ResultPlace) -> Duration? {
-        if image.freshUntil > configuration.clock.now { return image.freshUntil }
-        return place.localSource.flatMap { sources.end(ofVersion: image.sourceVersion, of: $0) }
+        if image.source.freshUntil > configuration.clock.now { return image.source.freshUntil }
+        return place.localSource.flatMap { sources.end(ofVersion: image.source.version, of: $0) }
     }
 
     private func key(
@@ -332,8 +332,8 @@ package final class Renderer: Sendable {
     ) async throws(RequestError) -> Rendering {
         let stored = await storedRendering(of: job, alternative)
         let now = configuration.clock.now
-        if let stored, stored.image.freshUntil > now { return stored }
-        if let stored, !job.source.isLocal, now - stored.image.freshUntil <= configuration.staleWhileRevalidate {
+        if let stored, stored.image.source.freshUntil > now { return stored }
+        if let stored, !job.source.isLocal, now - stored.image.source.freshUntil <= configuration.staleWhileRevalidate {
             refresh(job, stored.image)
             var stale = stored
             stale.isStale = true
@@ -350,7 +350,8 @@ package final class Renderer: Sendable {
             let origin: Rendering.Origin = made.isConfirmed ? .confirmed : isShared ? .coalesced : made.origin
             return Rendering(image: made.image, origin: origin, isStale: made.isStale, times: made.times)
         } catch {
-            guard var stale = stored, error.status >= 500, now - stale.image.freshUntil <= configuration.staleIfError
+            guard var stale = stored, error.status >= 500,
+                now - stale.image.source.freshUntil <= configuration.staleIfError
             else { throw error }
             stale.isStale = true
             return stale
@@ -361,7 +362,7 @@ package final class Renderer: Sendable {
     private func storedRendering(of job: RenderJob, _ alternative: ImageFormat?) async -> Rendering? {
         if let image = results[job.key] { return Rendering(image: image, origin: .memory) }
         if job.format == .avif || job.format == .jxl,
-            let image = results[job.provisionalKey(alternative)], image.freshUntil > configuration.clock.now
+            let image = results[job.provisionalKey(alternative)], image.source.freshUntil > configuration.clock.now
         {
             return Rendering(image: image, origin: .memory)
         }

@@ -42,8 +42,10 @@ final class ResultCache: Sendable {
     ) -> RenderedImage {
         let now = configuration.clock.now
         var image = RenderedImage(
-            bytes: bytes, mediaType: mediaType, format: format, size: size, sourceVersion: original.version,
-            freshUntil: freshUntil(original, now), lastModified: original.lastModified, confirmed: now)
+            bytes: bytes, mediaType: mediaType, format: format, size: size,
+            source: RenderedImage.SourceState(
+                version: original.version, freshUntil: freshUntil(original, now), lastModified: original.lastModified,
+                confirmed: now))
         image.sourceCaching = original.caching
         image.canonicalPath = original.canonicalPath
         return image
@@ -95,7 +97,7 @@ final class ResultCache: Sendable {
     /// Gives other nodes a result, as ``keep(_:forKey:_:tags:levels:sharing:)`` says, within the fence.
     private func share(_ image: RenderedImage, job: RenderJob, tags: [String], sharing: Sharing) {
         guard let remote, sharing != .none else { return }
-        if job.source.isLocal, job.sharedVersion != image.sourceVersion {
+        if job.source.isLocal, job.sharedVersion != image.source.version {
             // The file has changed meanwhile, or other nodes have other files.
             job.lease?.lease.release()
             return
@@ -103,7 +105,7 @@ final class ResultCache: Sendable {
         let fence = fence
         let (all, began) = (job.source.tags + tags, job.began)
         // A version of a file does not change.
-        let freshness = job.source.isLocal ? .seconds(86_400) : image.freshUntil - configuration.clock.now
+        let freshness = job.source.isLocal ? .seconds(86_400) : image.source.freshUntil - configuration.clock.now
         let staleness = job.source.isLocal ? .zero : configuration.staleWhileRevalidate
         remote.put(
             SharedResult(image, tags: tags), job, freshFor: freshness, staleFor: staleness, isNew: sharing == .new,

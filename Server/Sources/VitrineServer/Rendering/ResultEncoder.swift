@@ -50,7 +50,8 @@ final class ResultEncoder: Sendable {
             var result = cache.finished(try await bytes(of: image, quick, original), image: image, original: original)
             result.isProvisional = true
             // Kept for a moment, or each request would be a render as long as the background is busy.
-            result.freshUntil = min(result.freshUntil, configuration.clock.now + configuration.minimumFreshness)
+            result.source.freshUntil = min(
+                result.source.freshUntil, configuration.clock.now + configuration.minimumFreshness)
             if original.isStorable {
                 let key = picture.provisionalKey
                 await cache.keep(result, forKey: key, job, tags: original.tags, levels: .memory)
