@@ -47,7 +47,7 @@ public enum WebPageScheme: Sendable, Hashable, CaseIterable {
 /// Servers may send 512 MiB to one page. Calls block: make them from a thread that may block.
 ///
 /// Profiles of processes that were killed are removed when a later process draws its first page.
-package struct WebPageSource: FileBackedSource {
+package struct WebPageSource: FileBackedSource, BlockingImageSource {
     /// The narrowest viewport, in CSS pixels.
     package static let minimumViewportWidth = 300
     /// The longest address that browsers accept, in bytes.

@@ -8,7 +8,7 @@ import VitrinePipeline
 
 /// Images made on the calling thread if they are on disk.
 struct ExecuteIfOnDiskTests {
-    private struct Drawing: ImageSource {
+    private struct Drawing: BlockingImageSource {
         let calls = Counter()
         /// Signalled once for each call that may return.
         let permits = DispatchSemaphore(value: 0)

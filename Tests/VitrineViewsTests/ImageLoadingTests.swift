@@ -200,7 +200,7 @@ struct ImageLoadingTests {
         #expect(isOver)
     }
 
-    private struct Plate: ImageSource {
+    private struct Plate: BlockingImageSource {
         var key: CacheKey = "plate"
         func identity() -> CacheKey { key }
         var knownIdentity: CacheKey? { key }

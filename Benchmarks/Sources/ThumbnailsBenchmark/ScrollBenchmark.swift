@@ -18,7 +18,7 @@ struct ScrollBenchmark {
     init(_ photos: Photos) { self.photos = photos }
 
     /// Counts what is made although nobody wants it any more.
-    struct Watched: ImageSource {
+    struct Watched: BlockingImageSource {
         let inner: BuiltInSource
         let late: Count
         let calls: Count

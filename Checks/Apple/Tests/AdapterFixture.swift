@@ -48,7 +48,7 @@ struct AdapterFixture: Sendable {
 }
 
 /// A source that waits for its gate.
-struct SlowSource: ImageSource {
+struct SlowSource: BlockingImageSource {
     let key: CacheKey
     let gate = Promise<Void>()
     let make: @Sendable (RenderRequest) throws -> PixelImage

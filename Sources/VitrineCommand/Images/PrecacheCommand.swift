@@ -198,7 +198,7 @@ private struct PrecacheJob: Sendable {
     /// Makes all missing sizes from one decode. Files that file managers keep no thumbnails of fail, and so do unchanged
     /// files that failed before, without another decode.
     private func fill(
-        _ desktop: DesktopThumbnailCache, item: InputItem, source: any ImageSource, kind: FileKind?
+        _ desktop: DesktopThumbnailCache, item: InputItem, source: any BlockingImageSource, kind: FileKind?
     ) async -> DesktopResult {
         let sizes = boxes.compactMap { DesktopThumbnailSize(covering: $0.size.longestSide) }
         return await BlockingExecutor.shared.run {

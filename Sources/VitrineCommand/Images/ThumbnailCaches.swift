@@ -58,7 +58,7 @@ final class RecordedThumbnails: ExternalThumbnailCache {
 
     func thumbnail(of source: any ImageSource, for request: RenderRequest) -> PixelImage? {
         guard let image = thumbnails.thumbnail(of: source, for: request) else { return nil }
-        if let identity = try? source.identity() {
+        if let identity = (try? source.identityBlocking()) ?? nil {
             uses.withLock { _ = $0.insert(Use(identity: identity, size: request.size)) }
         }
         return image
@@ -70,7 +70,7 @@ final class RecordedThumbnails: ExternalThumbnailCache {
 
     /// Whether the thumbnail of a request came from the cache of file managers.
     func gave(_ request: ImageRequest) -> Bool {
-        guard let identity = try? request.source.identity() else { return false }
+        guard let identity = (try? request.source.identityBlocking()) ?? nil else { return false }
         return uses.withLock { $0.contains(Use(identity: identity, size: request.pixelSize)) }
     }
 }

@@ -84,13 +84,13 @@ struct InputItem: Sendable {
     /// Returns the image source, and the kind of a file. Reads the first bytes on an executor.
     func source(
         _ options: SourceDetector.Options, web: WebPageOptions
-    ) async throws -> (source: any ImageSource, kind: FileKind?) {
+    ) async throws -> (source: any BlockingImageSource, kind: FileKind?) {
         try await BlockingExecutor.shared.run { Result { try blockingSource(options, web: web) } }.get()
     }
 
     private func blockingSource(
         _ options: SourceDetector.Options, web: WebPageOptions
-    ) throws -> (source: any ImageSource, kind: FileKind?) {
+    ) throws -> (source: any BlockingImageSource, kind: FileKind?) {
         switch content {
         case .webPage(let address):
             var page = WebPageSource(url: address)

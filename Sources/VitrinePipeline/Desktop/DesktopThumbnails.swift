@@ -64,7 +64,7 @@ public final class DesktopThumbnails: ExternalThumbnailCache {
 }
 
 /// A source that may stand for a whole file, as a file manager shows it.
-protocol WholeFileSource: ImageSource {
+protocol WholeFileSource: BlockingImageSource {
     /// The file; nil when the source is a part of one, or shows it in another way.
     var wholeFile: String? { get }
     /// Facts about the file that are cheap to read.

@@ -2,7 +2,7 @@ import VitrineCore
 import VitrineImaging
 
 /// A source whose content may move: an animation or a video. Its methods block.
-package protocol MovingSource: ImageSource {
+package protocol MovingSource: BlockingImageSource {
     /// Whether it may have an animation, as far as that is known without a look at a file. Does not block.
     var mayBeAnimated: Bool { get }
 

@@ -20,6 +20,8 @@ final class ForeignCallPool: Sendable {
     /// For calls that bound their own processor time.
     private let longLimits: Deadlines
     private let graces: Deadlines
+    /// The calls that run in tasks.
+    private let tasks = Locked<[Int: Task<Void, Never>]>([:])
 
     /// - Parameters:
     ///   - idleLimit: How many threads of each priority are kept for later calls.
@@ -73,6 +75,34 @@ final class ForeignCallPool: Sendable {
         return true
     }
 
+    /// Makes a call in a task, which is cancelled when the call is given up or takes too long.
+    ///
+    /// - Parameters:
+    ///   - id: A number that no other call has.
+    ///   - body: The call, which says by ``didBegin(_:)`` when its time begins.
+    ///   - onTimeout: Called if it takes too long, on any thread. The call counts as stuck then.
+    /// - Returns: false, and nothing is called, if too many never came back.
+    func callInTask(
+        _ id: Int, body: @escaping @Sendable () async -> Void, onTimeout: @escaping @Sendable () -> Void
+    ) -> Bool {
+        let isBegun = calls.begin(id) { [self] in
+            onTimeout()
+            cancelTask(id)
+        }
+        guard isBegun else { return false }
+        // Under the lock, so that the task does not end before it is noted.
+        tasks.withLock { running in
+            running[id] = Task { [self] in
+                await body()
+                tasks.withLock { $0[id] = nil }
+                calls.end(id)
+            }
+        }
+        return true
+    }
+
+    private func cancelTask(_ id: Int) { tasks.withLock { $0[id] }?.cancel() }
+
     /// A call comes to its foreign part: its time begins, however long its thread took to start. On the main actor it
     /// has begun before, as that may hang itself.
     ///
@@ -87,6 +117,7 @@ final class ForeignCallPool: Sendable {
     /// - Parameter release: Gives its slot back: called at once as long as there are threads to spare, else when the
     ///   call comes back or counts as stuck.
     func abandon(_ id: Int, release: @escaping @Sendable () -> Void) {
+        cancelTask(id)
         if calls.abandon(id, release) { release() }
         if calls.isAbandoned(id) { graces.add(id) }
     }

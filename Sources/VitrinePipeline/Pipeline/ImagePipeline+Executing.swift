@@ -9,8 +9,8 @@ extension ImagePipeline {
     /// Cached images are returned without calling the source. Work that waits for a slot is taken over, and its other
     /// requests served as well; work that runs already is waited for. The result is cached as any other. The thread
     /// keeps the priority it has. The source is told to stop after ``Configuration/timeLimit``; one that does not
-    /// listen keeps the thread. The image of a URL, of a fetcher or of loaded bytes is made as if it had been started,
-    /// and waited for.
+    /// listen keeps the thread. A source that does not block, such as a URL, makes the image as if the task had been
+    /// started, and the call waits for it.
     ///
     /// A request that was enqueued before is waited for.
     ///
@@ -21,19 +21,19 @@ extension ImagePipeline {
     public func execute(_ task: ImageTask) throws(ImagePipelineError) -> PixelImage {
         guard task.begin(in: self, byGroup: false) else { return try task.blocking.value() }
         do throws(ImagePipelineError) {
-            // Its content is loaded in a task. The image is made of that in its turn.
-            guard !(task.request.source is any RemoteImageSource) else {
+            // A source that is asked in tasks makes the image in its turn.
+            guard let source = task.request.source as? any BlockingImageSource else {
                 admit(task)
                 return try task.blocking.value()
             }
-            try checkPlace(task.request.source)
-            let identity = try task.request.source.identity()
+            try checkPlace(source)
+            let identity = try source.identity()
             if let image = memoryHit(task.request, key(of: task.request, identity: identity)) {
                 task.finish(.success(image), from: .memory)
             } else if let error = task.request.invalidity(identity) {
                 throw error
             } else {
-                execute(task, identity)
+                execute(task, source, identity)
             }
         } catch {
             task.finish(.failure(error))
@@ -41,19 +41,17 @@ extension ImagePipeline {
         return try task.blocking.value()
     }
 
-    private func checkPlace(_ source: any ImageSource) throws(ImagePipelineError) {
+    private func checkPlace(_ source: any BlockingImageSource) throws(ImagePipelineError) {
         guard source.requiresMainActor, !CallbackQueue.isMainActor else { return }
         throw .underlying(source: "\(type(of: source))", error: RequiresMainActorError())
     }
 
-    private func execute(_ task: ImageTask, _ identity: CacheKey) {
-        let (spec, source) = (task.request.spec, task.request.source)
+    private func execute(_ task: ImageTask, _ source: any BlockingImageSource, _ identity: CacheKey) {
+        let spec = task.request.spec
         if task.beginSourcePreview() {
             let render = spec.render(limits: configuration.limits, cancellation: CancellationToken())
             let key = spec.key(for: identity).appending("sourcePreview")
-            let preview = try? sourcePreview(
-                key, source: source, render: render, onMainActor: source.requiresMainActor)
-            task.settleSourcePreview(preview ?? nil)
+            task.settleSourcePreview((try? sourcePreview(key, source: source, render: render)) ?? nil)
         }
         let (job, work) = change { scheduler, effects in
             let id = scheduler.join(
@@ -64,7 +62,7 @@ extension ImagePipeline {
         if task.state.isFinal { leave(task) }
         guard let work else {
             // It runs elsewhere. On the main actor that cannot be waited for.
-            if source.requiresMainActor { executeBeside(task, identity) }
+            if source.requiresMainActor { executeBeside(task, source, identity) }
             return
         }
         if let plan = plan(for: job), let made = findBlocking(plan) {
@@ -73,29 +71,29 @@ extension ImagePipeline {
             return change { $0.end(batch: work.batch, &$1) }
         }
         let timer = Task {
-            let limit = configuration.timeLimit * (work.source.boundsItsCalls ? Deadline.wallFactor : 1)
+            let limit = configuration.timeLimit * (source.boundsItsCalls ? Deadline.wallFactor : 1)
             guard (try? await Task.sleep(for: limit)) != nil else { return }
             fail(work.batch) { .timedOut(source: $0) }
         }
-        let results = make(work)
+        let results = make(work, from: source)
         timer.cancel()
         complete(results)
     }
 
     /// Makes an image that is being made elsewhere once more, for its request alone.
-    private func executeBeside(_ task: ImageTask, _ identity: CacheKey) {
+    private func executeBeside(_ task: ImageTask, _ source: any BlockingImageSource, _ identity: CacheKey) {
         leave(task)
         let work = Work(
-            batch: 0, source: task.request.source, identity: identity,
+            batch: 0, source: source, identity: identity,
             parts: [Work.Part(job: 0, spec: task.request.spec, key: task.request.spec.key(for: identity))],
             slot: QueueSlot(PrioritySource()), cancellation: CancellationToken())
-        task.finish(make(work).results[0], from: .source)
+        task.finish(make(work, from: source).results[0], from: .source)
     }
 
     /// The form of ``contains(_:at:)`` for the disk and for threads that may block.
     package func isOnDisk(_ request: ImageRequest) -> Bool {
         guard configuration.usesDiskCache, request.cacheLevels.contains(.readDisk),
-            let identity = try? request.source.identity()
+            let identity = request.source.knownIdentity ?? request.source.identityIfFound
         else { return false }
         return cache.isOnDiskBlocking(request.spec.key(for: identity))
     }

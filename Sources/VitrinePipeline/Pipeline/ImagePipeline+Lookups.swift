@@ -210,7 +210,7 @@ extension ImagePipeline {
     ///   or in a task, where nothing may block; see ``ImageSource/knownIdentity``. The bindings of VitrineViews show
     ///   the image of a file as it was at the last look, until a new look has confirmed or replaced it.
     public func cachedImage(for request: ImageRequest) -> PixelImage? {
-        let known = request.source.knownIdentity ?? (CallingThread.mayBlock ? try? request.source.identity() : nil)
+        let known = request.source.knownIdentity ?? (CallingThread.mayBlock ? request.source.identityIfFound : nil)
         return known.flatMap { memoryHit(request, request.spec.key(for: $0)) }
     }
 
@@ -273,17 +273,13 @@ extension ImagePipeline {
         if let failure { throw failure }
     }
 
-    /// A source's identity, asked for on a thread that may block.
+    /// A source's identity, asked for where the source may be asked.
     func identity(of source: any ImageSource) async throws -> CacheKey {
         if let known = source.knownIdentity { return known }
         let pending = Promise<Result<CacheKey, any Error>>()
         let id = state.withLock { $0.scheduler.newID() }
         let slot = QueueSlot(PrioritySource())
-        call(id, slot, on: identifying) {
-            pending.fulfill(Result { try source.identity() })
-        } onFailure: { error in
-            pending.fulfill(.failure(error("\(type(of: source))")))
-        }
+        findIdentity(of: source, id, slot) { result in pending.fulfill(result.mapError { $0 as any Error }) }
         do {
             return try await pending.cancellableValue().get()
         } catch {

@@ -55,13 +55,19 @@ extension ImagePipeline {
 
     /// Makes a call that has a place.
     private func start(id: Int, batch: RequestScheduler.Batch, source: any ImageSource) {
-        let onMainActor = source.requiresMainActor
-        let priority = state.withLock { $0.scheduler.executionPriority(ofBatch: id) }
-        let isMade = callPool.call(id, priority: priority, onMainActor: onMainActor) { [self] in
-            run(id, batch, onMainActor: onMainActor)
-        } onTimeout: { [self] in
+        let onTimeout: @Sendable () -> Void = { [self] in
             fail(id) { .timedOut(source: $0) }
             batch.slot.finish()
+        }
+        let isMade: Bool
+        if let blocking = source as? any BlockingImageSource {
+            let priority = state.withLock { $0.scheduler.executionPriority(ofBatch: id) }
+            isMade = callPool.call(
+                id, priority: priority, onMainActor: blocking.requiresMainActor,
+                body: { [self] in run(id, batch, blocking) }, onTimeout: onTimeout)
+        } else {
+            isMade = callPool.callInTask(
+                id, body: { [self] in await run(id, batch, asking: source) }, onTimeout: onTimeout)
         }
         guard !isMade else { return }
         Self.endingExecutor.submit { [self] in
@@ -70,13 +76,24 @@ extension ImagePipeline {
         }
     }
 
-    private func run(_ id: Int, _ batch: RequestScheduler.Batch, onMainActor: Bool) {
+    private func run(_ id: Int, _ batch: RequestScheduler.Batch, _ source: any BlockingImageSource) {
         guard let work = change({ scheduler, _ in scheduler.begin(batch: id) }) else { return batch.slot.finish() }
-        callPool.didBegin(id, boundsItself: work.source.boundsItsCalls)
-        let results = make(onMainActor ? work : servedByDerivedSizes(work))
+        callPool.didBegin(id, boundsItself: source.boundsItsCalls)
+        let onMainActor = source.requiresMainActor
+        let results = make(onMainActor ? work : servedByDerivedSizes(work), from: source)
         callPool.didReturn(id)
         guard onMainActor else { return complete(results) }
         Self.endingExecutor.submit { [self] in complete(results) }
+    }
+
+    /// Makes a call of a source that does not block.
+    private func run(_ id: Int, _ batch: RequestScheduler.Batch, asking source: any ImageSource) async {
+        guard let begun = change({ scheduler, _ in scheduler.begin(batch: id) }) else { return batch.slot.finish() }
+        callPool.didBegin(id)
+        let work = await Self.endingExecutor.run { [self] in servedByDerivedSizes(begun) }
+        let images = await images(of: work, asking: source)
+        callPool.didReturn(id)
+        Self.endingExecutor.submit { [self] in complete(results(of: images, work)) }
     }
 
     /// Ends a batch with an error: its call has not come back, or was not made.
@@ -112,25 +129,65 @@ extension ImagePipeline {
         return work
     }
 
-    /// Calls the source once for all that is wanted from it.
-    func make(_ work: Work) -> Results {
-        guard !work.parts.isEmpty else { return Results(work: work, results: []) }
-        state.withLock { $0.statistics.calls += 1 }
-        let requests = work.parts.map { $0.spec.render(limits: configuration.limits, cancellation: work.cancellation) }
-        let result = images(requests.count, of: work) { try work.source.images(requests) }
-        switch result {
-        case .success(let images):
-            return Results(work: work, results: zip(work.parts, images).map { processed($1, part: $0, work: work) })
-        case .failure(let error) where requests.count > 1 && error.concernsRequest:
-            // One of them cannot be met, which is no reason to fail the others.
-            let each = zip(work.parts, requests).map { part, request in
-                images(1, of: work) { [try work.source.image(request)] }.flatMap {
-                    processed($0[0], part: part, work: work)
-                }
-            }
-            return Results(work: work, results: each)
-        case .failure(let error): return Results(work: work, results: requests.map { _ in .failure(error) })
+    /// Calls a source once for all that is wanted from it, on a thread that may block.
+    func make(_ work: Work, from source: any BlockingImageSource) -> Results {
+        let requests = beginCall(work)
+        guard !requests.isEmpty else { return Results(work: work, results: []) }
+        let images = checked(Result { try source.images(requests) }, requests.count, work)
+        guard wantsSeparateCalls(images, requests) else { return results(of: separate(images, requests.count), work) }
+        let each = requests.map { request in
+            checked(Result { [try source.image(request)] }, 1, work).map { $0[0] }
         }
+        return results(of: each, work)
+    }
+
+    /// The images of a call of a source that does not block, before they are processed.
+    private func images(
+        of work: Work, asking source: any ImageSource
+    ) async -> [Result<PixelImage, ImagePipelineError>] {
+        let requests = beginCall(work)
+        guard !requests.isEmpty else { return [] }
+        let images = checked(await Result { try await source.images(requests) }, requests.count, work)
+        guard wantsSeparateCalls(images, requests) else { return separate(images, requests.count) }
+        var each: [Result<PixelImage, ImagePipelineError>] = []
+        for request in requests {
+            each.append(checked(await Result { [try await source.image(request)] }, 1, work).map { $0[0] })
+        }
+        return each
+    }
+
+    /// Counts a call.
+    ///
+    /// - Returns: Its requests; none if nothing is left to make.
+    private func beginCall(_ work: Work) -> [RenderRequest] {
+        guard !work.parts.isEmpty else { return [] }
+        state.withLock { $0.statistics.calls += 1 }
+        return work.parts.map { $0.spec.render(limits: configuration.limits, cancellation: work.cancellation) }
+    }
+
+    /// Whether one of several requests cannot be met, which is no reason to fail the others.
+    private func wantsSeparateCalls(
+        _ images: Result<[PixelImage], ImagePipelineError>, _ requests: [RenderRequest]
+    ) -> Bool {
+        if case .failure(let error) = images { requests.count > 1 && error.concernsRequest } else { false }
+    }
+
+    private func separate(
+        _ images: Result<[PixelImage], ImagePipelineError>, _ count: Int
+    ) -> [Result<PixelImage, ImagePipelineError>] {
+        switch images {
+        case .success(let images): images.map { .success($0) }
+        case .failure(let error): Array(repeating: .failure(error), count: count)
+        }
+    }
+
+    /// The results of a call, with the processors of each request applied.
+    private func results(of images: [Result<PixelImage, ImagePipelineError>], _ work: Work) -> Results {
+        Results(
+            work: work,
+            results: zip(work.parts, images).map { part, image in
+                image.flatMap { processed($0, part: part, work: work) }
+            })
     }
 
     /// Applies the processors of a request to the image of the source.
@@ -143,17 +200,18 @@ extension ImagePipeline {
         }
     }
 
-    private func images(_ count: Int, of work: Work, _ body: () throws -> [PixelImage]) -> Result<[PixelImage], ImagePipelineError> {
+    /// The images of a call, if they are as many as there are requests.
+    private func checked(
+        _ result: Result<[PixelImage], any Error>, _ count: Int, _ work: Work
+    ) -> Result<[PixelImage], ImagePipelineError> {
         let name = work.identity.sourceName
         do {
-            let images = try body()
-            guard images.count == count else {
-                return .failure(.underlying(source: name, error: WrongResultCount()))
-            }
+            let images = try result.get()
+            guard images.count == count else { return .failure(.underlying(source: name, error: WrongResultCount())) }
             return .success(images)
         } catch {
             let error = ImagePipelineError(thrown: error, source: name)
-            // Who was not cancelled did not ask for that.
+            // A cancellation without a request for it is a failure.
             guard error.isCancellation, !work.cancellation.isCancelled else { return .failure(error) }
             return .failure(.underlying(source: name, error: CancellationError()))
         }
@@ -200,6 +258,13 @@ extension ImagePipeline {
     /// Ends a job.
     func tell(_ id: Int, _ result: Result<Made, ImagePipelineError>) {
         for subscriber in change({ $0.end(id, &$1) }) { subscriber.jobDidEnd(result) }
+    }
+}
+
+extension Result where Failure == any Error {
+    /// The outcome of an asynchronous body.
+    fileprivate init(catching body: () async throws -> Success) async {
+        do { self = .success(try await body()) } catch { self = .failure(error) }
     }
 }
 

@@ -9,13 +9,14 @@ extension ImagePipeline {
         if let identity = task.request.source.knownIdentity { return take(task, identity) }
         guard CallingThread.mayBlock else { return identify(task) }
         do throws(ImagePipelineError) {
-            take(task, try task.request.source.identity())
+            guard let identity = try task.request.source.identityBlocking() else { return identify(task) }
+            take(task, identity)
         } catch {
             task.finish(.failure(error))
         }
     }
 
-    /// Requests the identity of the source, on a thread that may block.
+    /// Requests the identity of the source, where it may be asked.
     private func identify(_ task: ImageTask) {
         task.becomeToldLater()
         let slot = QueueSlot(PrioritySource(task.priority))
@@ -26,17 +27,41 @@ extension ImagePipeline {
         }
         // It may have been cancelled before it could be found here.
         guard !task.state.isFinal else { return leave(task) }
-        call(id, slot, on: identifying) { [self] in
-            let result = Result { () throws(ImagePipelineError) in try task.request.source.identity() }
+        findIdentity(of: task.request.source, id, slot) { [self] result in
             guard endIdentification(of: task) else { return }
             switch result {
             case .success(let identity): take(task, identity)
             case .failure(let error): task.finish(.failure(error))
             }
-        } onFailure: { [self] error in
-            guard endIdentification(of: task) else { return }
-            task.finish(.failure(error("\(type(of: task.request.source))")))
         }
+    }
+
+    /// Asks a source for its identity in its turn: on a thread if it blocks, else in a task.
+    ///
+    /// - Parameter deliver: Receives the identity or the error. After a timeout it may be called a second time.
+    func findIdentity(
+        of source: any ImageSource, _ id: Int, _ slot: QueueSlot,
+        deliver: @escaping @Sendable (Result<CacheKey, ImagePipelineError>) -> Void
+    ) {
+        let onFailure: @Sendable (_ error: (_ source: String) -> ImagePipelineError) -> Void = { error in
+            deliver(.failure(error("\(type(of: source))")))
+        }
+        guard source.isAskedInTasks else {
+            return call(id, slot, on: identifying, body: {
+                do throws(ImagePipelineError) {
+                    if let identity = try source.identityBlocking() { deliver(.success(identity)) }
+                } catch {
+                    deliver(.failure(error))
+                }
+            }, onFailure: onFailure)
+        }
+        callInTask(id, slot, on: identifying, body: {
+            do throws(ImagePipelineError) {
+                deliver(.success(try await source.identity()))
+            } catch {
+                deliver(.failure(error))
+            }
+        }, onFailure: onFailure)
     }
 
     private func endIdentification(of task: ImageTask) -> Bool {
@@ -50,12 +75,43 @@ extension ImagePipeline {
         _ id: Int, _ slot: QueueSlot, on queue: WorkQueue, onMainActor: Bool = false, body: @escaping @Sendable () -> Void,
         onFailure: @escaping @Sendable (_ error: (_ source: String) -> ImagePipelineError) -> Void
     ) {
+        enqueue(slot, on: queue, onFailure: onFailure) { [self] onTimeout in
+            callPool.call(
+                id, priority: .normal, onMainActor: onMainActor,
+                body: { [self] in
+                    callPool.didBegin(id)
+                    body()
+                    slot.finish()
+                }, onTimeout: onTimeout)
+        }
+    }
+
+    /// Makes a small call of a source in its turn, in a task.
+    func callInTask(
+        _ id: Int, _ slot: QueueSlot, on queue: WorkQueue, body: @escaping @Sendable () async -> Void,
+        onFailure: @escaping @Sendable (_ error: (_ source: String) -> ImagePipelineError) -> Void
+    ) {
+        enqueue(slot, on: queue, onFailure: onFailure) { [self] onTimeout in
+            callPool.callInTask(
+                id,
+                body: { [self] in
+                    callPool.didBegin(id)
+                    await body()
+                    slot.finish()
+                }, onTimeout: onTimeout)
+        }
+    }
+
+    /// Starts a call when it has a slot.
+    ///
+    /// - Parameter start: Receives the closure for a call that takes too long; returns whether the call could be made.
+    private func enqueue(
+        _ slot: QueueSlot, on queue: WorkQueue,
+        onFailure: @escaping @Sendable (_ error: (_ source: String) -> ImagePipelineError) -> Void,
+        start: @escaping @Sendable (_ onTimeout: @escaping @Sendable () -> Void) -> Bool
+    ) {
         slot.enqueue(on: queue) { [self] in
-            let isMade = callPool.call(id, priority: .normal, onMainActor: onMainActor) { [self] in
-                callPool.didBegin(id)
-                body()
-                slot.finish()
-            } onTimeout: {
+            let isMade = start {
                 slot.finish()
                 onFailure { .timedOut(source: $0) }
             }
@@ -201,24 +257,44 @@ extension ImagePipeline {
             callPool.abandon(id) { slot.finish() }
         }
         let render = spec.render(limits: configuration.limits, cancellation: flight.cancellation)
-        let onMainActor = source.requiresMainActor
-        call(id, slot, on: placing, onMainActor: onMainActor) { [self] in
-            guard !flight.cancellation.isCancelled else { return }
-            flight.finish(
-                Result { try sourcePreview(flight.key, source: source, render: render, onMainActor: onMainActor) })
-        } onFailure: { error in
+        let onFailure: @Sendable (_ error: (_ source: String) -> ImagePipelineError) -> Void = { error in
             flight.finish(.failure(error("\(type(of: source))")))
         }
+        guard let blocking = source as? any BlockingImageSource else {
+            return callInTask(id, slot, on: placing, body: { [self] in
+                guard !flight.cancellation.isCancelled else { return }
+                do {
+                    flight.finish(.success(try await sourcePreview(flight.key, asking: source, render: render)))
+                } catch {
+                    flight.finish(.failure(error))
+                }
+            }, onFailure: onFailure)
+        }
+        call(id, slot, on: placing, onMainActor: blocking.requiresMainActor, body: { [self] in
+            guard !flight.cancellation.isCancelled else { return }
+            flight.finish(Result { try sourcePreview(flight.key, source: blocking, render: render) })
+        }, onFailure: onFailure)
+    }
+
+    /// The preview from its cache, or from a source that is asked in tasks.
+    private func sourcePreview(
+        _ key: CacheKey, asking source: any ImageSource, render: RenderRequest
+    ) async throws -> PixelImage? {
+        guard configuration.cachesPreviews else { return try await source.preview(render) }
+        if let image = try? await sourcePreviews.value(forKey: key) { return image }
+        guard let image = try await source.preview(render) else { return nil }
+        _ = try? await sourcePreviews.set(image, forKey: key)
+        return image
     }
 
     /// The preview from its cache, or from the source. May block, but for the main actor, where the disk is left
     /// out.
     func sourcePreview(
-        _ key: CacheKey, source: any ImageSource, render: RenderRequest, onMainActor: Bool
+        _ key: CacheKey, source: any BlockingImageSource, render: RenderRequest
     ) throws -> PixelImage? {
         guard configuration.cachesPreviews else { return try source.preview(render) }
         if let image = sourcePreviews[key] { return image }
-        let usesDisk = !onMainActor && configuration.usesDiskCache
+        let usesDisk = !source.requiresMainActor && configuration.usesDiskCache
         if usesDisk, let image = sourcePreviews.valueOnDiskBlocking(forKey: key) { return image }
         guard let image = try source.preview(render) else { return nil }
         if usesDisk { try? sourcePreviews.setBlocking(image, forKey: key) } else { sourcePreviews[key] = image }

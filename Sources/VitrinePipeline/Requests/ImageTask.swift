@@ -231,7 +231,7 @@ extension ImageTask {
 
         private func checkThread() {
             precondition(
-                !(task.request.source.requiresMainActor && CallbackQueue.isMainActor) || task.state.isFinal,
+                !(task.request.source.needsMainActor && CallbackQueue.isMainActor) || task.state.isFinal,
                 "The main thread cannot wait for a thumbnail that is made on the main actor.")
         }
     }

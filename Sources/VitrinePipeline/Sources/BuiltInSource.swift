@@ -52,15 +52,31 @@ public struct BuiltInSource: ImageSource {
         return BuiltInSource(base)
     }
 
-    public func identity() throws(ImagePipelineError) -> CacheKey { try base.identity() }
+    public func identity() async throws(ImagePipelineError) -> CacheKey {
+        if let known = knownIdentity { return known }
+        let known = try await BlockingExecutor.shared.run { () throws(ImagePipelineError) in
+            try base.identityBlocking()
+        }
+        if let known { return known }
+        return try await base.identity()
+    }
 
     public var knownIdentity: CacheKey? { base.knownIdentity }
 
-    public func preview(_ request: RenderRequest) throws -> PixelImage? { try base.preview(request) }
+    public func preview(_ request: RenderRequest) async throws -> PixelImage? {
+        guard let source = base as? any BlockingImageSource else { return try await base.preview(request) }
+        return try await BlockingExecutor.shared.run { try source.preview(request) }
+    }
 
-    public func image(_ request: RenderRequest) throws -> PixelImage { try base.image(request) }
+    public func image(_ request: RenderRequest) async throws -> PixelImage {
+        guard let source = base as? any BlockingImageSource else { return try await base.image(request) }
+        return try await BlockingExecutor.shared.run { try source.image(request) }
+    }
 
-    public func images(_ requests: [RenderRequest]) throws -> [PixelImage] { try base.images(requests) }
+    public func images(_ requests: [RenderRequest]) async throws -> [PixelImage] {
+        guard let source = base as? any BlockingImageSource else { return try await base.images(requests) }
+        return try await BlockingExecutor.shared.run { try source.images(requests) }
+    }
 }
 
 /// A source whose identity can be set.

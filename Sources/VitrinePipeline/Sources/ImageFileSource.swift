@@ -14,7 +14,7 @@ import VitrineImaging
 /// A file is decoded at the size that is wanted, and once for several sizes. The result is upright and in sRGB; it is
 /// never made from the small picture a camera stored in the file unless ``options`` allow it. Calls block:
 /// make them from a thread that may block.
-package struct ImageFileSource: FileBackedSource {
+package struct ImageFileSource: FileBackedSource, BlockingImageSource {
     /// The meaning of a request's size in the mode `fit`. Other modes are not affected.
     package enum Sizing: Sendable, Hashable {
         /// The picture fits into the box. The default.
@@ -133,7 +133,7 @@ package struct ImageFileSource: FileBackedSource {
     }
 
     /// The source for a document or a video; nil for other content.
-    var otherKind: (any ImageSource)? {
+    var otherKind: (any BlockingImageSource)? {
         guard case .input(let input, _) = content, let kind = try? FileKind(of: input) else { return nil }
         if case .image = kind { return nil }
         return SourceDetector.source(for: input, of: kind, .init(page: page))

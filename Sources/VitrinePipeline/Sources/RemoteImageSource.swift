@@ -23,6 +23,9 @@ package protocol RemoteImageSource: ImageSource {
 
     /// The conditions that can end a load early without changing the content, as `Fetcher.bounds`. Default: empty.
     var bounds: String { get }
+
+    /// The identity, which may take a look at a file.
+    func identity() throws(ImagePipelineError) -> CacheKey
 }
 
 extension RemoteImageSource {
@@ -35,19 +38,10 @@ extension RemoteImageSource {
         return known
     }
 
-    /// Loads the content without any cache, and makes one image of it. Blocks; a pipeline does not call this.
-    package func image(_ request: RenderRequest) throws -> PixelImage {
-        try loadBlocking(SourceLoadContext(), cancellation: request.cancellation).source.image(request)
-    }
-
-    /// Loads the content for a thread that may block.
-    func loadBlocking(_ context: SourceLoadContext, cancellation: CancellationToken) throws -> LoadedSource {
-        let promise = Promise<Result<LoadedSource, any Error>>()
-        let task = Task { try await load(context) }
-        let registration = cancellation.register { task.cancel() }
-        defer { cancellation.remove(registration) }
-        Task { promise.fulfill(await task.result) }
-        return try promise.wait().get()
+    /// Loads the content without any cache, and makes one image of it; a pipeline does not call this.
+    package func image(_ request: RenderRequest) async throws -> PixelImage {
+        let source = try await load(SourceLoadContext()).source
+        return try await BlockingExecutor.shared.run { try source.image(request) }
     }
 }
 
@@ -93,7 +87,7 @@ package struct SourceLoadContext: Sendable {
 /// The content of a remote source: the local source that makes its images, and how long results may be kept.
 package struct LoadedSource: Sendable {
     /// Makes the images. Its identity is not used: results are stored under that of the remote source.
-    package var source: any ImageSource
+    package var source: any BlockingImageSource
     /// When results made from it stop being fresh, since 1970; nil, the default, for never.
     package var expires: Duration?
     /// The cache levels that may keep results. Default: all.
@@ -103,7 +97,7 @@ package struct LoadedSource: Sendable {
 
     /// Creates the content of a remote source.
     package init(
-        _ source: any ImageSource, expires: Duration? = nil, levels: CacheLevels = .all,
+        _ source: any BlockingImageSource, expires: Duration? = nil, levels: CacheLevels = .all,
         discard: @escaping @Sendable () async -> Void = {}
     ) {
         self.source = source

@@ -45,7 +45,7 @@ package enum SourceDetector {
     ///   for other content.
     package static func source(
         forFile path: String, _ options: Options = Options()
-    ) throws(ImagePipelineError) -> any ImageSource {
+    ) throws(ImagePipelineError) -> any BlockingImageSource {
         try source(for: .file(path), options)
     }
 
@@ -54,7 +54,7 @@ package enum SourceDetector {
     /// - Throws: As ``source(forFile:_:)``.
     package static func source(
         for input: ImageInput, _ options: Options = Options()
-    ) throws(ImagePipelineError) -> any ImageSource {
+    ) throws(ImagePipelineError) -> any BlockingImageSource {
         guard let kind = try FileKind(of: input, readsText: options.readsText) else { throw unknown(input) }
         return source(for: input, of: kind, options)
     }
@@ -62,7 +62,7 @@ package enum SourceDetector {
     /// The source for a file or bytes of a kind that is known.
     package static func source(
         for input: ImageInput, of kind: FileKind, _ options: Options = Options()
-    ) -> any ImageSource {
+    ) -> any BlockingImageSource {
         switch kind {
         case .image:
             var source = ImageFileSource(input)

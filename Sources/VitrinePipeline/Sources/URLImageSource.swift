@@ -146,7 +146,7 @@ package struct URLImageSource: RemoteImageSource, FileBackedSource {
     }
 
     /// The local source for the stored bytes of the URL, or for its file; nil if there are none, or none are fresh.
-    func storedSource(in originals: ValueCache<Data>) async -> (any ImageSource)? {
+    func storedSource(in originals: ValueCache<Data>) async -> (any BlockingImageSource)? {
         if url.isFileURL { return try? await source(for: .file(url.path(percentEncoded: false))) }
         guard part == .whole, let bytes = try? await originals.bytes(forKey: fetcher.key) else { return nil }
         return try? await source(for: .bytes(bytes, name: name))
@@ -165,7 +165,7 @@ package struct URLImageSource: RemoteImageSource, FileBackedSource {
     }
 
     /// The local source for the bytes' kind.
-    private func source(for input: ImageInput) async throws -> any ImageSource {
+    private func source(for input: ImageInput) async throws -> any BlockingImageSource {
         var options = SourceDetector.Options()
         switch part {
         case .whole: break

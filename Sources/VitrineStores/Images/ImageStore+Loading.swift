@@ -94,7 +94,7 @@ extension ImageStore.Blocking {
 }
 
 /// An image of a store as a source for an `ImagePipeline`. See ``ImageStore/source(_:)``.
-package struct ImageStoreSource: ImageSource {
+package struct ImageStoreSource: BlockingImageSource {
     /// The store of the image.
     package let store: ImageStore
     /// The name of the image.
@@ -154,7 +154,7 @@ extension ImageStore {
     /// Sizes up to half of the thumbnail's are made from the thumbnail. The calls of the source block.
     ///
     /// - Throws: ``StoreError/invalidName(_:reason:)``. A missing image is reported when the source is used.
-    public func source(_ name: String) throws(StoreError) -> some ImageSource {
+    public func source(_ name: String) throws(StoreError) -> some BlockingImageSource {
         try ImageStoreSource(self, name: name)
     }
 

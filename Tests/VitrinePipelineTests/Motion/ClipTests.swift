@@ -99,7 +99,7 @@ struct ClipTests {
         configuration.memoryPressure = nil
         try await pipeline.clips.flush()
         let later = ImagePipeline(configuration)
-        let key = pipeline.key(of: request, identity: try request.source.identity())
+        let key = pipeline.key(of: request, identity: try #require(try request.source.identityBlocking()))
         #expect(try await later.clips.bytes(forKey: key) == files[0])
         var other = request
         other.framesPerSecond = 5

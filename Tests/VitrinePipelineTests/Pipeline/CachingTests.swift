@@ -210,7 +210,7 @@ import VitrinePipeline
     }
 
     /// The size of a file's text, as a picture.
-    private struct TextSource: ImageSource {
+    private struct TextSource: BlockingImageSource {
         let path: String
         func identity() throws(ImagePipelineError) -> CacheKey { try FileIdentity.key(of: path) }
         func image(_ request: RenderRequest) throws -> PixelImage {

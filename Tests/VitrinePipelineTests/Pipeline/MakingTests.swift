@@ -234,7 +234,7 @@ import Glibc
     }
 
     @Test func aSourceThatMiscountsHasFailed() async throws {
-        struct Miscounting: ImageSource {
+        struct Miscounting: BlockingImageSource {
             func identity() -> CacheKey { "a" }
             func image(_ request: RenderRequest) -> PixelImage { PixelImage(size: PixelSize(1), color: .black) }
             func images(_ requests: [RenderRequest]) -> [PixelImage] { [] }
@@ -246,7 +246,7 @@ import Glibc
     }
 
     @Test func aSourceThatIsGoneIsAnError() async throws {
-        struct Gone: ImageSource {
+        struct Gone: BlockingImageSource {
             func identity() throws(ImagePipelineError) -> CacheKey { throw .unreadable(source: "/gone", reason: "gone") }
             func image(_ request: RenderRequest) -> PixelImage { PixelImage(size: PixelSize(1), color: .black) }
         }
@@ -322,7 +322,7 @@ import Glibc
     }
 
     @Test func identitiesAndPlaceholdersThatHangAreGivenUp() async throws {
-        struct Hanging: ImageSource {
+        struct Hanging: BlockingImageSource {
             let gate: FiringSource
             func identity() throws(ImagePipelineError) -> CacheKey {
                 _ = try? gate.image(RenderRequest(size: PixelSize(1)))

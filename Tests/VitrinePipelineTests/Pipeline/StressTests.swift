@@ -86,7 +86,7 @@ import VitrinePipeline
     }
 
     /// Fails, and hides its identity, now and then.
-    private struct Sometimes: ImageSource {
+    private struct Sometimes: BlockingImageSource {
         let number: Int
         var knownIdentity: CacheKey? { number % 2 == 0 ? CacheKey("\(number)") : nil }
         func identity() -> CacheKey { CacheKey("\(number)") }

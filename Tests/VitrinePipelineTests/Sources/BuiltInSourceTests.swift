@@ -42,7 +42,7 @@ import VitrinePipeline
         #expect(try part(.url(url, at: .second(12))) == .moment(.second(12)))
         #expect(BuiltInSource.url(url).knownIdentity == ImageRequest(url).source.knownIdentity)
         #expect(BuiltInSource.url(url, id: "a").knownIdentity != BuiltInSource.url(url).knownIdentity)
-        #expect(try BuiltInSource.url(url).identified(by: "mine").identity() == "mine")
+        #expect(try BuiltInSource.url(url).identified(by: "mine").identityBlocking() == "mine")
     }
 
     /// The only test that changes them: tests run at the same time.
@@ -60,7 +60,7 @@ import VitrinePipeline
     @Test func requestsHoldTheSourceItself() throws {
         let request = ImageRequest(.file(path))
         #expect(request.source is ImageFileSource)
-        #expect(try request.source.identity() == BuiltInSource.file(path).identity())
+        #expect(try request.source.identityBlocking() == BuiltInSource.file(path).identityBlocking())
     }
 
     @Test func identitiesCanBeSet() async throws {

@@ -21,7 +21,7 @@ struct CorpusTests {
     ]
 
     /// A picture of the size asked for, or one of the errors that name the source, in words about it.
-    private static func answer(of source: some ImageSource, file: String) -> String {
+    private static func answer(of source: some BlockingImageSource, file: String) -> String {
         do {
             let images = try source.images([request, RenderRequest(size: PixelSize(16), limits: request.limits)])
             guard images.map(\.size.longestSide) == [64, 16] else { return "sizes \(images.map(\.size))" }
@@ -52,7 +52,8 @@ struct CorpusTests {
     @Test func pagesEndInAnImageOrATypedError() throws {
         let workers = PDFFixture.workers()
         for file in Self.files {
-            let answer = Self.answer(of: PDFDocument(PDFDocument(.file(file)), workers: workers).page(1), file: file)
+            let page = try PDFDocument(PDFDocument(.file(file)), workers: workers).page(1).blocking
+            let answer = Self.answer(of: page, file: file)
             #expect(["image", "error"].contains(answer), "\(file): \(answer)")
         }
     }

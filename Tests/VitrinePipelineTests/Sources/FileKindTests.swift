@@ -48,7 +48,7 @@ import VitrinePipeline
         for bytes in [bare, covered, document + [UInt8](repeating: 10, count: 900)] {
             #expect(try kind(bytes) == .pdf)
             let page = PDFDocument(PDFDocument(.bytes(bytes, name: "bare")), workers: PDFFixture.workers()).page(1)
-            let image = try page.image(RenderRequest(size: PixelSize(40)))
+            let image = try page.blocking.image(RenderRequest(size: PixelSize(40)))
             #expect(image.size == PixelSize(width: 40, height: 20))
             #expect(Set(image.corners) == [PixelColor(red: 255, green: 0, blue: 0)])
         }

@@ -6,7 +6,7 @@ import VitrinePipeline
 /// What every source gets without writing it.
 @Suite struct ImageSourceTests {
     /// A picture of one size, and a count of how often it was asked for.
-    private final class Picture: ImageSource {
+    private final class Picture: BlockingImageSource {
         let image: PixelImage
         let requests = Locked<[RenderRequest]>([])
 

@@ -46,7 +46,7 @@ struct ReportedFilesTests {
         let file = Self.files[index]
         let path = try #require(Corpus.files(in: "found/files").first { $0.hasSuffix("/" + file.name) })
         let source: BuiltInSource = try FileKind(of: .file(path)) == .pdf ? .pdf(path) : .file(path)
-        let image = try source.base.image(RenderRequest(size: PixelSize(64)))
+        let image = try source.blocking.image(RenderRequest(size: PixelSize(64)))
         #expect(image.size == PixelSize(width: file.width, height: file.height), "\(file.name)")
         let expected = file.quarters.split(separator: " ").compactMap { UInt32($0, radix: 16) }
         let means = Self.quarters(of: image)
@@ -75,7 +75,7 @@ struct ReportedFilesTests {
     @Test func pageThatIsNotDrawnIsNotBlank() throws {
         let path = try #require(Corpus.files(in: "found/files").first { $0.hasSuffix("08662-issue19634.pdf") })
         do {
-            let image = try BuiltInSource.pdf(path).base.image(RenderRequest(size: PixelSize(64)))
+            let image = try BuiltInSource.pdf(path).blocking.image(RenderRequest(size: PixelSize(64)))
             let hasText = (0..<64).contains { y in (0..<64).contains { image[$0, y].blue < 200 } }
             #expect(hasText)
         } catch let error as ImagePipelineError {

@@ -76,17 +76,17 @@ import VitrinePipeline
         utimensat(AT_FDCWD, small, [status.st_mtim, status.st_mtim], 0)
 
         let source = try store.source("a.png")
-        let placeholder = try #require(try source.preview(RenderRequest(size: PixelSize(800))))
+        let placeholder = try #require(try await source.preview(RenderRequest(size: PixelSize(800))))
         #expect(placeholder.size == PixelSize(256) && color(placeholder) == [0, 0, 0])
-        #expect(try color(source.image(RenderRequest(size: PixelSize(128)))) == [0, 0, 0])
-        #expect(try color(source.image(RenderRequest(size: PixelSize(129)))) == [255, 255, 255])
-        let several = try source.images([100, 500].map { RenderRequest(size: PixelSize($0)) })
+        #expect(try await color(source.image(RenderRequest(size: PixelSize(128)))) == [0, 0, 0])
+        #expect(try await color(source.image(RenderRequest(size: PixelSize(129)))) == [255, 255, 255])
+        let several = try await source.images([100, 500].map { RenderRequest(size: PixelSize($0)) })
         #expect(several.map(color) == [[255, 255, 255], [255, 255, 255]])
 
         // One of another version is neither.
         utimensat(AT_FDCWD, small, [timespec(tv_sec: 1, tv_nsec: 0), timespec(tv_sec: 1, tv_nsec: 0)], 0)
-        #expect(try source.preview(RenderRequest(size: PixelSize(800))) == nil)
-        #expect(try color(source.image(RenderRequest(size: PixelSize(128)))) == [255, 255, 255])
+        #expect(try await source.preview(RenderRequest(size: PixelSize(800))) == nil)
+        #expect(try await color(source.image(RenderRequest(size: PixelSize(128)))) == [255, 255, 255])
     }
 
     @Test func whatIsNotThereIsSaid() async throws {

@@ -42,7 +42,7 @@ extension PixelImage {
 struct SourceFailure: Error, Equatable {}
 
 /// A source that waits for its gate, without a look at the request's cancellation.
-struct SlowSource: ImageSource {
+struct SlowSource: BlockingImageSource {
     let key: CacheKey
     let gate = Promise<Void>()
     /// nil to fail.

@@ -32,7 +32,7 @@ final class Desk: Sendable {
         }
     }
 
-    private struct Source: ImageSource {
+    private struct Source: BlockingImageSource {
         let name: String
         let desk: Desk
         var knownIdentity: CacheKey? { CacheKey(name) }

@@ -11,7 +11,7 @@ import Foundation
 ///
 /// Photos are read by ``ImageFileSource``, with the preview that the camera embedded. Videos have
 /// their poster, see ``VideoFrameSource``. Calls block: make them from a thread that may block.
-package struct MediaLibrarySource: FileBackedSource {
+package struct MediaLibrarySource: FileBackedSource, BlockingImageSource {
     /// The photo or video.
     package let asset: MediaAsset
     /// Identifies the asset instead of its file.
@@ -29,7 +29,7 @@ package struct MediaLibrarySource: FileBackedSource {
         self.workers = workers
     }
 
-    private var source: any FileBackedSource {
+    private var source: any FileBackedSource & BlockingImageSource {
         switch asset.kind {
         case .photo: ImageFileSource(path: asset.path)
         case .video: video

@@ -7,7 +7,7 @@ import VitrineImaging
 ///
 /// Photos are asked for at the size that is wanted; iCloud's are loaded only where ``allowsNetwork`` says so. The
 /// program needs the user's permission (`NSPhotoLibraryUsageDescription`).
-public struct PhotoAssetSource: ImageSource {
+public struct PhotoAssetSource: BlockingImageSource {
     /// The photo or video.
     public let asset: PHAsset
     /// Whether assets may be loaded from iCloud. Default: true.

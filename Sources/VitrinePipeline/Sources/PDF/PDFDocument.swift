@@ -7,7 +7,7 @@ import VitrineImaging
 /// ```swift
 /// let manual = PDFDocument(.file("manual.pdf"))
 /// let count = try manual.info().pageCount
-/// let cover = try manual.page(1).image(RenderRequest(size: PixelSize(200)))
+/// let cover = try await manual.page(1).image(RenderRequest(size: PixelSize(200)))
 /// ```
 ///
 /// Documents are read by poppler in the helper `vitrine-pdf`, which keeps those used last open: 500 pages of a file

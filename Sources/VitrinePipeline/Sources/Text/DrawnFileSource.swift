@@ -8,7 +8,7 @@ import VitrineImaging
 /// with colours, Markdown with headings and lists. The extension of the file's name tells the language.
 ///
 /// Calls block: make them from a thread that may block.
-package struct DrawnFileSource: FileBackedSource {
+package struct DrawnFileSource: FileBackedSource, BlockingImageSource {
     /// The file, or bytes in memory.
     package let input: ImageInput
     /// How it is drawn.

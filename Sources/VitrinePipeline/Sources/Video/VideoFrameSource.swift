@@ -20,7 +20,7 @@ public enum VideoMoment: Sendable, Hashable {
 ///
 /// Frames are upright, with square pixels, in sRGB. They are taken by the helper `vitrine-video`, which has to be
 /// installed. Calls block: make them from a thread that may block.
-package struct VideoFrameSource: FileBackedSource {
+package struct VideoFrameSource: FileBackedSource, BlockingImageSource {
     /// How near the frame has to come to the second asked for.
     package enum Precision: Sendable, Hashable {
         /// The nearest frame that can be decoded by itself, which may be seconds away. Cheap.

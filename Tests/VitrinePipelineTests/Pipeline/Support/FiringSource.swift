@@ -1,12 +1,13 @@
 import Foundation
 import TestSupport
+import Testing
 import VitrineCache
 import VitrineCore
 import VitrineImaging
 import VitrinePipeline
 
 /// A source that is in no hurry: each of its calls blocks until ``fire()``, or until it is cancelled.
-final class FiringSource: ImageSource {
+final class FiringSource: BlockingImageSource {
     private let semaphore = DispatchSemaphore(value: 0)
     private let key: CacheKey
     private let knowsItself: Bool
@@ -91,7 +92,7 @@ final class Progression: Sendable {
 }
 
 /// A source that is done at once, by a closure.
-struct ClosureSource: ImageSource {
+struct ClosureSource: BlockingImageSource {
     var key: CacheKey = "closure"
     var requiresMainActor = false
     var makePlaceholder: @Sendable (RenderRequest) throws -> PixelImage? = { _ in nil }
@@ -168,7 +169,7 @@ func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async thr
 }
 
 /// A source whose calls bound their own processor time.
-struct BoundedSource: IdentifiableSource {
+struct BoundedSource: IdentifiableSource, BlockingImageSource {
     let base: FiringSource
     var identifier: CacheKey?
 
@@ -177,4 +178,11 @@ struct BoundedSource: IdentifiableSource {
     func image(_ request: RenderRequest) throws -> PixelImage { try base.image(request) }
 
     func images(_ requests: [RenderRequest]) throws -> [PixelImage] { try base.images(requests) }
+}
+
+extension BuiltInSource {
+    /// The source itself, for tests on threads that may block.
+    var blocking: any BlockingImageSource {
+        get throws { try #require(base as? any BlockingImageSource) }
+    }
 }

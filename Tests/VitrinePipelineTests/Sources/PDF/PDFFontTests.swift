@@ -12,7 +12,7 @@ import VitrinePipeline
         var document = TinyPDF()
         document.resources = "/Font<</F \(font)>>"
         document.pages = [.init(content: "BT /F 40 Tf 10 40 Td \(text) Tj ET")]
-        let image = try PDFFixture.input(document).page(1).image(RenderRequest(size: PixelSize(200)))
+        let image = try PDFFixture.input(document).page(1).blocking.image(RenderRequest(size: PixelSize(200)))
         let pixels = image.withUnsafeBytes { [UInt8]($0) }
         #expect(pixels.filter { $0 < 128 }.count > 100, "nothing of \(text) is drawn")
         return pixels

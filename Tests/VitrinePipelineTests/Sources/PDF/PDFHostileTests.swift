@@ -18,7 +18,7 @@ import VitrinePipeline
     /// A picture, or an error of the kinds a broken document may give.
     private static func isAnswered(_ input: PDFDocument, page: Int = 1) -> Bool {
         ["nothing", "damaged", "encrypted", "unsupported", "noSuchPage", "limitExceeded", "timedOut", "underlying"]
-            .contains(thrown { _ = try input.page(page).image(request) })
+            .contains(thrown { _ = try input.page(page).blocking.image(request) })
     }
 
     @Test(.enabled(if: Corpus.isAvailable, "needs the shared corpus"))
@@ -29,7 +29,7 @@ import VitrinePipeline
         for file in files {
             #expect(Self.isAnswered(PDFDocument(PDFDocument(.file(file)), workers: workers)), "\(file)")
         }
-        _ = try PDFFixture.input(TinyPDF.book(pages: 1), workers: workers).page(1).image(Self.harmless)
+        _ = try PDFFixture.input(TinyPDF.book(pages: 1), workers: workers).page(1).blocking.image(Self.harmless)
     }
 
     @Test(.enabled(if: Corpus.isAvailable, "needs the shared corpus"))
@@ -37,7 +37,7 @@ import VitrinePipeline
         let workers = PDFFixture.workers()
         for file in Corpus.files(in: "corpus/pdf") where !file.contains("password") {
             let input = PDFDocument(PDFDocument(.file(file)), workers: workers)
-            let image = try input.page(1).image(RenderRequest(size: PixelSize(200)))
+            let image = try input.page(1).blocking.image(RenderRequest(size: PixelSize(200)))
             #expect(max(image.width, image.height) == 200, "\(file)")
             let info = try input.info(pages: 1...1)
             #expect(info.pageCount > 0 && info.pageSizes[0].width > 0, "\(file)")
@@ -54,7 +54,8 @@ import VitrinePipeline
             #expect(Self.isAnswered(input), "\(count) bytes")
         }
         #expect(thrown {
-            _ = try PDFDocument(PDFDocument(.bytes(whole, name: "PDF")), workers: workers).page(1).image(Self.harmless)
+            let document = PDFDocument(PDFDocument(.bytes(whole, name: "PDF")), workers: workers)
+            _ = try document.page(1).blocking.image(Self.harmless)
         } == "nothing")
     }
 
@@ -78,7 +79,7 @@ import VitrinePipeline
         document.pages = [.init(content: "200 0 0 100 0 0 cm /X Do")]
         let workers = PDFFixture.workers()
         #expect(Self.isAnswered(PDFFixture.input(document, workers: workers)))
-        _ = try PDFFixture.input(TinyPDF.book(pages: 1), workers: workers).page(1).image(Self.harmless)
+        _ = try PDFFixture.input(TinyPDF.book(pages: 1), workers: workers).page(1).blocking.image(Self.harmless)
     }
 
     @Test func survivesPagesThatContainThemselves() throws {

@@ -47,7 +47,7 @@ import VitrinePipeline
                 var request = RenderRequest(size: PixelSize(400))
                 request.limits = bounds
                 // A page without its picture, or an error: both are answers.
-                _ = try? input.page(1).image(request)
+                _ = try? input.page(1).blocking.image(request)
             }
             isDone.withLock { $0 = true }
             watcher.wait()
@@ -59,7 +59,7 @@ import VitrinePipeline
         request.limits = bounds
         let drawing = request
         let image = try await offPool {
-            try PDFFixture.input(TinyPDF(pages: [page]), workers: pool).page(1).image(drawing)
+            try PDFFixture.input(TinyPDF(pages: [page]), workers: pool).page(1).blocking.image(drawing)
         }
         #expect(image.width == 100)
         pool.endIdleWorkers()

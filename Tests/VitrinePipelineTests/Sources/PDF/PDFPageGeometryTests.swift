@@ -19,7 +19,7 @@ import VitrinePipeline
     func turnsPagesAsTheySay(rotation: Int, size: PixelSize, corners: [PixelColor]) throws {
         let input = PDFFixture.input(
             .init(rotation: rotation, content: TinyPDF.quadrants(x: 0, y: 0, width: 200, height: 100)))
-        let image = try input.page(1).image(RenderRequest(size: PixelSize(200)))
+        let image = try input.page(1).blocking.image(RenderRequest(size: PixelSize(200)))
         #expect(image.size == size)
         #expect(image.corners == corners)
         #expect(
@@ -34,7 +34,7 @@ import VitrinePipeline
             .init(
                 mediaBox: "-50 20 350 420", cropBox: "50 120 250 220", rotation: rotation,
                 content: black + TinyPDF.quadrants(x: 50, y: 120, width: 200, height: 100)))
-        let image = try input.page(1).image(RenderRequest(size: PixelSize(200)))
+        let image = try input.page(1).blocking.image(RenderRequest(size: PixelSize(200)))
         let isUpright = rotation % 180 == 0
         #expect(image.size == (isUpright ? PixelSize(width: 200, height: 100) : PixelSize(width: 100, height: 200)))
         #expect(!image.edgeColors.contains(.black), "something outside the crop box shows")
@@ -47,7 +47,7 @@ import VitrinePipeline
                 mediaBox: "0 0 200 100", cropBox: "100 -50 290 100",
                 content: "0 0 1 rg 100 0 100 100 re f"))
         #expect(try input.info(pages: 1...1).pageSizes == [.init(width: 100, height: 100)])
-        let image = try input.page(1).image(RenderRequest(size: PixelSize(50)))
+        let image = try input.page(1).blocking.image(RenderRequest(size: PixelSize(50)))
         #expect(image.size == PixelSize(50))
         #expect(image.edgeColors == [Self.blue])
     }
@@ -55,7 +55,7 @@ import VitrinePipeline
     @Test func drawsAPageWithAUserUnitLikeAnyOther() throws {
         let input = PDFFixture.input(
             .init(userUnit: 3, content: TinyPDF.quadrants(x: 0, y: 0, width: 200, height: 100)))
-        let image = try input.page(1).image(RenderRequest(size: PixelSize(100)))
+        let image = try input.page(1).blocking.image(RenderRequest(size: PixelSize(100)))
         #expect(image.size == PixelSize(width: 100, height: 50))
         #expect(image.corners == [Self.red, Self.green, Self.blue, Self.yellow])
     }
@@ -68,12 +68,12 @@ import VitrinePipeline
         let sizes = [(200.0, 100.0), (500, 250), (300, 600), (200, 100), (200, 100)].map(PointSize.init)
         #expect(try input.info(pages: 1...5).pageSizes == sizes)
         #expect(try input.info(pages: 3...3).pageSizes == [sizes[2]])
-        let image = try input.page(2).image(RenderRequest(size: .zero, mode: .none))
+        let image = try input.page(2).blocking.image(RenderRequest(size: .zero, mode: .none))
         #expect(image.size == PixelSize(width: 500, height: 250))
         // A page of any size is drawn where a size is wanted.
         let plan = PDFFixture.input(.init(mediaBox: "0 0 14400 7200", userUnit: 75_000))
         #expect(try plan.info(pages: 1...1).pageSizes == [.init(width: 1.08e9, height: 5.4e8)])
-        #expect(try plan.page(1).image(RenderRequest(size: PixelSize(40))).size == PixelSize(width: 40, height: 20))
+        #expect(try plan.page(1).blocking.image(RenderRequest(size: PixelSize(40))).size == PixelSize(width: 40, height: 20))
     }
 
     @Test func findsUserUnitsInObjectStreamsAndNewestObjects() throws {
@@ -116,7 +116,7 @@ import VitrinePipeline
     func followsTheRule(mode: ImageResizer.Mode, allowsUpscaling: Bool, size: PixelSize) throws {
         let input = PDFFixture.input(.init(content: TinyPDF.quadrants(x: 0, y: 0, width: 200, height: 100)))
         let request = RenderRequest(size: PixelSize(300), mode: mode, allowsUpscaling: allowsUpscaling)
-        let image = try input.page(1).image(request)
+        let image = try input.page(1).blocking.image(request)
         #expect(image.size == size)
         #expect(image.corners == [Self.red, Self.green, Self.blue, Self.yellow])
         #expect(image.alpha == .opaque)
@@ -169,14 +169,14 @@ import VitrinePipeline
         ]
         document.resources = "/Font<</F 3 0 R>>"
         document.pages = [.init(content: "1 0 0 rg 0 0 100 100 re f BT /F 50 Tf 120 20 Td (a) Tj ET")]
-        let image = try PDFFixture.input(document).page(1).image(RenderRequest(size: PixelSize(100)))
+        let image = try PDFFixture.input(document).page(1).blocking.image(RenderRequest(size: PixelSize(100)))
         #expect(image.size == PixelSize(width: 100, height: 50))
         #expect(image.corners == [Self.red, .white, Self.red, .white])
     }
 
     @Test func makesSeveralSizesOfOneDrawing() throws {
         let input = PDFFixture.input(.init(content: TinyPDF.quadrants(x: 0, y: 0, width: 200, height: 100)))
-        let images = try input.page(1).images([
+        let images = try input.page(1).blocking.images([
             RenderRequest(size: PixelSize(64)), RenderRequest(size: PixelSize(400)),
             RenderRequest(size: PixelSize(100), mode: .crop(.center)),
         ])

@@ -14,7 +14,7 @@ import VitrinePipeline
         for page in 1...500 {
             // Every page by an input of its own: it is the file that counts.
             let source = PDFDocument(PDFDocument(.file(scratch.path)), workers: workers).page(page)
-            #expect(try source.image(Self.small).width == 32)
+            #expect(try source.blocking.image(Self.small).width == 32)
         }
         #expect(try PDFDocument(PDFDocument(.file(scratch.path)), workers: workers).info().opened == 1)
         #expect(workers.idleIdentifiers.count == 1)
@@ -30,7 +30,7 @@ import VitrinePipeline
             #expect(info.pageCount == (round % 2 == 0 ? 3 : 2))
             #expect(info.title == (round % 2 == 0 ? "One" : "Ändere"))
             #expect(info.opened == min(round + 1, 2))
-            _ = try inputs[round % 2].page(1).image(Self.small)
+            _ = try inputs[round % 2].page(1).blocking.image(Self.small)
         }
     }
 
@@ -46,11 +46,11 @@ import VitrinePipeline
     @Test func opensAFileAgainThatChanged() throws {
         let scratch = try ScratchFile(TinyPDF.book(pages: 1).bytes)
         let input = PDFDocument(PDFDocument(.file(scratch.path)), workers: PDFFixture.workers())
-        let before = try input.page(1).identity()
+        let before = try input.page(1).blocking.identity()
         #expect(try input.info().pageCount == 1)
         try Data(TinyPDF.book(pages: 2).bytes).write(to: URL(filePath: scratch.path), options: .atomic)
         #expect(try input.info().pageCount == 2)
-        #expect(try input.page(1).identity() != before)
+        #expect(try input.page(1).blocking.identity() != before)
     }
 
     @Test func opensALazyDocumentOnceAndClosesItWhenOthersAreWanted() throws {
@@ -67,10 +67,10 @@ import VitrinePipeline
         }
         let document = lazy("A")
         #expect(log.withLock { $0 }.isEmpty)
-        for page in 1...3 { _ = try document.page(page).image(Self.small) }
+        for page in 1...3 { _ = try document.page(page).blocking.image(Self.small) }
         #expect(log.withLock { $0 } == ["open A"])
         #expect(try document.info().opened == 1)
-        #expect(try document.page(2).identity() == CacheKey("PDF", "A", "page 2"))
+        #expect(try document.page(2).blocking.identity() == CacheKey("PDF", "A", "page 2"))
         do { _ = try lazy("B").info() }
         #expect(log.withLock { $0 } == ["open A", "open B", "close B"], "closed with the last who knew of it")
     }
@@ -94,9 +94,9 @@ import VitrinePipeline
     @Test func reportsWhatAClosureThrows() throws {
         struct Failure: Error {}
         let input = PDFDocument(PDFDocument(name: "A") { throw Failure() }, workers: PDFFixture.workers())
-        #expect(thrown { _ = try input.page(1).image(Self.small) } == "unreadable")
+        #expect(thrown { _ = try input.page(1).blocking.image(Self.small) } == "unreadable")
         let gone = PDFDocument(PDFDocument(name: "A") { .file("/nowhere.pdf") }, workers: PDFFixture.workers())
-        #expect(thrown { _ = try gone.page(1).image(Self.small) } == "unreadable")
+        #expect(thrown { _ = try gone.page(1).blocking.image(Self.small) } == "unreadable")
     }
 
     @Test func letsTheDrawingBeReplaced() throws {
@@ -105,24 +105,24 @@ import VitrinePipeline
             image.withUnsafeMutableBytes { $0[1] = 0 }
             return image
         }
-        #expect(try page.image(Self.small)[0, 0] == PixelColor(red: 255, green: 0, blue: 255))
+        #expect(try page.blocking.image(Self.small)[0, 0] == PixelColor(red: 255, green: 0, blue: 255))
     }
 
     @Test func knowsPagesByDocumentNumberAndBackground() throws {
         let scratch = try ScratchFile(TinyPDF.book(pages: 2).bytes)
         let page = BuiltInSource.pdf(scratch.path)
-        let identity = try page.identity()
-        #expect(try identity == BuiltInSource.pdf(scratch.path, page: 1).identity())
-        #expect(try identity != BuiltInSource.pdf(scratch.path, page: 2).identity())
+        let identity = try page.blocking.identity()
+        #expect(try identity == BuiltInSource.pdf(scratch.path, page: 1).blocking.identity())
+        #expect(try identity != BuiltInSource.pdf(scratch.path, page: 2).blocking.identity())
         let clear = BuiltInSource.pdf(scratch.path, background: nil)
-        #expect(try clear.identity() != identity)
+        #expect(try clear.blocking.identity() != identity)
         #expect(page.knownIdentity == nil)
         let mine = clear.identified(by: "mine")
-        #expect(try mine.identity() == "mine" && mine.knownIdentity == "mine")
+        #expect(try mine.blocking.identity() == "mine" && mine.knownIdentity == "mine")
         let bytes = TinyPDF.book(pages: 2).bytes
         #expect(
-            try PDFDocument(.bytes(bytes, name: "a")).page(1).identity()
-                == PDFDocument(.bytes(bytes, name: "b")).page(1).identity())
+            try PDFDocument(.bytes(bytes, name: "a")).page(1).blocking.identity()
+                == PDFDocument(.bytes(bytes, name: "b")).page(1).blocking.identity())
     }
 
     @Test func tellsTheSizesOfManyPages() throws {

@@ -167,8 +167,8 @@ import VitrinePipeline
         guard case .file(let path) = notes else { return }
         #expect(thrown { _ = try ImageFileSource(path: path).image(RenderRequest(size: PixelSize(64))) } == "unsupported")
         let request = RenderRequest(size: PixelSize(64))
-        #expect(try BuiltInSource.text(path).image(request).size.longestSide == 64)
-        #expect(try BuiltInSource.text(path).identity() != BuiltInSource.file(path).identity())
+        #expect(try BuiltInSource.text(path).blocking.image(request).size.longestSide == 64)
+        #expect(try BuiltInSource.text(path).identityBlocking() != BuiltInSource.file(path).identityBlocking())
     }
 
     @Test func aMissingHelperIsNamed() throws {

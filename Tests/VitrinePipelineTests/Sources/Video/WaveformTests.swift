@@ -138,7 +138,7 @@ struct WaveformTests {
 
     @Test func publicSourceDrawsWaveforms() throws {
         let song = BuiltInSource.recording(try VideoFixture.path("sound.m4a"), drawsWaveform: true)
-        #expect(try song.identity() != BuiltInSource.recording(VideoFixture.path("sound.m4a")).identity())
+        #expect(try song.identityBlocking() != BuiltInSource.recording(VideoFixture.path("sound.m4a")).identityBlocking())
     }
 
     @Test(.enabled(if: Corpus.isAvailable, "needs the shared corpus"))
