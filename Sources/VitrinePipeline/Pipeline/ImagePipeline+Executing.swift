@@ -33,7 +33,7 @@ extension ImagePipeline {
             } else if let error = task.request.invalidity(identity) {
                 throw error
             } else {
-                execute(task, source, identity)
+                execute(task, of: source, identity: identity)
             }
         } catch {
             task.finish(.failure(error))
@@ -46,7 +46,7 @@ extension ImagePipeline {
         throw .underlying(source: "\(type(of: source))", error: RequiresMainActorError())
     }
 
-    private func execute(_ task: ImageTask, _ source: any BlockingImageSource, _ identity: CacheKey) {
+    private func execute(_ task: ImageTask, of source: any BlockingImageSource, identity: CacheKey) {
         let spec = task.request.spec
         if task.beginSourcePreview() {
             let render = spec.render(limits: configuration.limits, cancellation: CancellationToken())
@@ -62,7 +62,7 @@ extension ImagePipeline {
         if task.state.isFinal { leave(task) }
         guard let work else {
             // It runs elsewhere. On the main actor that cannot be waited for.
-            if source.requiresMainActor { executeBeside(task, source, identity) }
+            if source.requiresMainActor { executeBeside(task, of: source, identity: identity) }
             return
         }
         if let plan = plan(for: job), let made = findBlocking(plan) {
@@ -81,7 +81,7 @@ extension ImagePipeline {
     }
 
     /// Makes an image that is being made elsewhere once more, for its request alone.
-    private func executeBeside(_ task: ImageTask, _ source: any BlockingImageSource, _ identity: CacheKey) {
+    private func executeBeside(_ task: ImageTask, of source: any BlockingImageSource, identity: CacheKey) {
         leave(task)
         let work = Work(
             batch: 0, source: source, identity: identity,

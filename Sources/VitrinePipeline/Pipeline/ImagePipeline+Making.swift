@@ -64,7 +64,7 @@ extension ImagePipeline {
             let priority = state.withLock { $0.scheduler.executionPriority(ofBatch: id) }
             isMade = callPool.call(
                 id, priority: priority, onMainActor: blocking.requiresMainActor,
-                body: { [self] in run(id, batch, blocking) }, onTimeout: onTimeout)
+                body: { [self] in run(id, batch, calling: blocking) }, onTimeout: onTimeout)
         } else {
             isMade = callPool.callInTask(
                 id, body: { [self] in await run(id, batch, asking: source) }, onTimeout: onTimeout)
@@ -76,7 +76,7 @@ extension ImagePipeline {
         }
     }
 
-    private func run(_ id: Int, _ batch: RequestScheduler.Batch, _ source: any BlockingImageSource) {
+    private func run(_ id: Int, _ batch: RequestScheduler.Batch, calling source: any BlockingImageSource) {
         guard let work = change({ scheduler, _ in scheduler.begin(batch: id) }) else { return batch.slot.finish() }
         callPool.didBegin(id, boundsItself: source.boundsItsCalls)
         let onMainActor = source.requiresMainActor
@@ -133,10 +133,10 @@ extension ImagePipeline {
     func make(_ work: Work, from source: any BlockingImageSource) -> Results {
         let requests = beginCall(work)
         guard !requests.isEmpty else { return Results(work: work, results: []) }
-        let images = checked(Result { try source.images(requests) }, requests.count, work)
+        let images = checked(Result { try source.images(requests) }, count: requests.count, of: work)
         guard wantsSeparateCalls(images, requests) else { return results(of: separate(images, requests.count), work) }
         let each = requests.map { request in
-            checked(Result { [try source.image(request)] }, 1, work).map { $0[0] }
+            checked(Result { [try source.image(request)] }, count: 1, of: work).map { $0[0] }
         }
         return results(of: each, work)
     }
@@ -147,11 +147,11 @@ extension ImagePipeline {
     ) async -> [Result<PixelImage, ImagePipelineError>] {
         let requests = beginCall(work)
         guard !requests.isEmpty else { return [] }
-        let images = checked(await Result { try await source.images(requests) }, requests.count, work)
+        let images = checked(await Result { try await source.images(requests) }, count: requests.count, of: work)
         guard wantsSeparateCalls(images, requests) else { return separate(images, requests.count) }
         var each: [Result<PixelImage, ImagePipelineError>] = []
         for request in requests {
-            each.append(checked(await Result { [try await source.image(request)] }, 1, work).map { $0[0] })
+            each.append(checked(await Result { [try await source.image(request)] }, count: 1, of: work).map { $0[0] })
         }
         return each
     }
@@ -202,7 +202,7 @@ extension ImagePipeline {
 
     /// The images of a call, if they are as many as there are requests.
     private func checked(
-        _ result: Result<[PixelImage], any Error>, _ count: Int, _ work: Work
+        _ result: Result<[PixelImage], any Error>, count: Int, of work: Work
     ) -> Result<[PixelImage], ImagePipelineError> {
         let name = work.identity.sourceName
         do {
