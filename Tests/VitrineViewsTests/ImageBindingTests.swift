@@ -52,13 +52,13 @@ struct ImageBindingTests {
         func set() {
             binding.set(key: "chart", in: fixture.pipeline) {
                 calls.withLock { $0 += 1 }
-                return .named("chart")
+                return .named("one")
             }
         }
         set()
         #expect(target.texts.isEmpty && isLoading)
         await wait { isShown }
-        #expect(target.texts == ["chart"])
+        #expect(target.texts == ["one"])
         binding.cancel()
         set()
         #expect(isShown && calls.withLock { $0 } == 1)

@@ -141,7 +141,7 @@ import VitrinePipeline
         #expect(await !two.contains(request().request, at: .memory))
         #expect(await !two.contains(request().request, at: .disk))
         #expect(one.cache.name == "Thumbnails_one")
-        #expect(two.sourcePreviews.name == "Placeholders_two")
+        #expect(two.sourcePreviews.name == "SourcePreviews_two")
         #expect(ImagePipeline.stored(in: directory).cache.name == "Thumbnails")
     }
 
