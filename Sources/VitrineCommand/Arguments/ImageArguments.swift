@@ -163,7 +163,7 @@ struct GeometryOptions: ParsableArguments {
             return ImageResizer(size: size.box, mode: .fit, allowsUpscaling: !noUpscale)
         }
         let modes: [ModeArgument: ImageResizer.Mode] = [
-            .fit: .fit, .stretch: .fill, .stretch: .stretch, .crop: .crop(gravity),
+            .fit: .fit, .fill: .fill, .stretch: .stretch, .crop: .crop(gravity),
         ]
         return ImageResizer(
             size: PixelSize(width: width, height: height), mode: modes[mode] ?? .fit,
