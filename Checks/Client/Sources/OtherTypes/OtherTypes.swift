@@ -4,7 +4,7 @@ public struct Image {
     public init(_ name: String) {}
 }
 
-public struct Color {
+public struct Color: Sendable {
     public static let red = Color()
 }
 
