@@ -194,7 +194,7 @@ import Darwin
         let section = try #require(
             try guide().components(separatedBy: "\n## Errors\n").last?.components(separatedBy: "\n## ").first)
         let lines = section.components(separatedBy: "\n")
-        let form = /(?:RequestError|\.init)\(\s*([0-9]{3}),\s*"([a-z0-9-]+)"/
+        let form = /(?:RequestError|\.init)\(\s*([0-9]{3}),\s*code:\s*"([a-z0-9-]+)"/
         var count = 0
         for file in files where file.hasSuffix(".swift") {
             let text = try String(contentsOf: sources.appending(path: file), encoding: .utf8)
