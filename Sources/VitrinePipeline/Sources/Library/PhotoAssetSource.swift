@@ -63,7 +63,7 @@ public struct PhotoAssetSource: BlockingImageSource {
         var problem: (any Error)?
         let number = PHImageManager.default().requestImage(
             for: asset, targetSize: CGSize(width: wanted.width, height: wanted.height),
-            contentMode: .fill, options: options
+            contentMode: .aspectFill, options: options
         ) { picture, details in
             found = picture.flatMap { PixelImage($0) }
             problem = details?[PHImageErrorKey] as? any Error
