@@ -39,10 +39,8 @@ final class Document {
     /// - Throws: `ImagePipelineError` if the file is not a document, or if it needs a password.
     func open() async throws {
         let input = input
-        let (count, identity) = try await BlockingExecutor.shared.run {
-            (try input.info().pageCount, try input.page(1).identity())
-        }
-        (pageCount, self.identity) = (count, identity)
+        pageCount = try await BlockingExecutor.shared.run { try input.info().pageCount }
+        identity = try await input.page(1).identity()
     }
 
     /// Returns a page, from 1. Its identity is known without a read of the file.
