@@ -16,7 +16,6 @@ final class PhotoLibrary {
     let service: ImagePipeline
     /// A temporary directory, removed at the end; nil for a directory of the user.
     private let temporary: String?
-    private var sources: [String: BuiltInSource] = [:]
 
     init(_ arguments: DemoArguments) {
         let state: String
@@ -56,16 +55,7 @@ final class PhotoLibrary {
     /// The request of a cell.
     func request(_ identifier: String) -> ImageRequest {
         if identifier.hasPrefix("http"), let url = URL(string: identifier) { return ImageRequest(url) }
-        return ImageRequest(source(identifier))
-    }
-
-    /// Returns a file with a known identity, so that an image in memory is shown immediately.
-    private func source(_ path: String) -> BuiltInSource {
-        if let known = sources[path] { return known }
-        let file = BuiltInSource.file(path)
-        let source = (try? file.identity()).map(file.identified) ?? file
-        sources[path] = source
-        return source
+        return ImageRequest(.file(identifier))
     }
 
     /// Returns the delay before the next attempt after a failure.
