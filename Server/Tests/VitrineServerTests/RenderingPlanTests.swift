@@ -135,6 +135,23 @@ import VitrineServer
         #expect(plan.resizer.size == PixelSize(300))
     }
 
+    /// A damaged page may say that it is of any size.
+    @Test(arguments: [1 << 20, 1 << 32, 1 << 62, Int.max])
+    func anEstimateOfHugeSourcesDoesNotOverflow(side: Int) throws {
+        var header = try SourceHeader(of: Samples.bytes("lake.jpg"))
+        header.size = PixelSize(width: side, height: side)
+        for format in [ImageFormat.jpeg, .png, .svg, nil] {
+            header.format = format
+            for isProgressive in [false, true] {
+                header.isProgressive = isProgressive
+                for target in [nil, PixelSize(50), PixelSize(width: side, height: side)] {
+                    let bytes = header.estimatedBytes(decodingTo: target, sourceBytes: .max)
+                    #expect((2_000_000...1_000_000_000_000).contains(bytes))
+                }
+            }
+        }
+    }
+
     @Test func simpleRequestsAreLeftToThePipeline() throws {
         let header = try SourceHeader(of: Samples.bytes("lake.jpg"))
         for type in [ProcessingOptions.ResizingType.fit, .force, .fill] {

@@ -174,25 +174,27 @@ package struct SourceHeader: Sendable, Hashable {
     /// - Parameters:
     ///   - target: The largest size to decode for; nil for every pixel.
     ///   - sourceBytes: The bytes of the source, which are held meanwhile.
-    func estimatedBytes(decodingTo target: PixelSize?, sourceBytes: Int) -> Int {
-        let all = max(1, size.pixelCount)
+    package func estimatedBytes(decodingTo target: PixelSize?, sourceBytes: Int) -> Int {
+        // In floating point: the sides of a damaged header may be of any size.
+        let all = Double(max(1, size.pixelCount))
+        let (width, height) = (Double(size.width), Double(size.height))
         // Decoders that reduce deliver up to twice the size in both directions.
         let reduced = target.map { target in
-            min(all, 4 * max(1, min(size.width, target.width)) * max(1, min(size.height, target.height)))
+            min(all, 4 * max(1, min(width, Double(target.width))) * max(1, min(height, Double(target.height))))
         }
-        let result = target.map { max(1, min($0.pixelCount, 1 << 26)) } ?? all
-        let decoded: Int
+        let result = target.map { Double(max(1, min($0.pixelCount, 1 << 26))) } ?? all
+        let decoded: Double
         switch format {
         case .jpeg? where isProgressive:
             // Coefficients of two bytes for the luma and as much again for both chromas, unless a scan suffices.
-            let isSmall = target.map { 8 * max($0.width, 1) <= size.width && 8 * max($0.height, 1) <= size.height }
+            let isSmall = target.map { 8 * Double(max($0.width, 1)) <= width && 8 * Double(max($0.height, 1)) <= height }
             decoded = isSmall == true ? (reduced ?? all) * 4 : all * 4 + (reduced ?? all) * 4
         case .jpeg?, .tiff?, .bmp?, .ico?: decoded = (reduced ?? all) * 4
         case .png? where !isProgressive: decoded = (reduced ?? all) * 4
         case .svg?, nil: decoded = result * 4
         default: decoded = all * 4
         }
-        let total = Double(decoded) + Double(result) * 8 + Double(sourceBytes) + 2_000_000
+        let total = decoded + result * 8 + Double(sourceBytes) + 2_000_000
         return Int(min(total, 1e12))
     }
 }
