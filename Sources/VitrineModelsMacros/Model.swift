@@ -76,7 +76,10 @@ struct ModelReader<Context: MacroExpansionContext> {
         in context: Context
     ) -> Model? {
         let complaints = Complaints(context: context, isReporting: isReporting)
-        guard var reader = ModelReader(declaration, attribute, inherits: inherits, complaints) else {
+        guard
+            var reader = ModelReader(
+                declaration, attribute: attribute, inherits: inherits, complaints: complaints)
+        else {
             complaints.report(
                 Complaint("@Persistable can only be attached to a struct, class or enum", "kind"), at: attribute)
             return nil
@@ -176,7 +179,7 @@ struct ModelReader<Context: MacroExpansionContext> {
             }
             bindings.append((binding, shared))
         }
-        for (binding, type) in bindings.reversed() where !binding.isComputed { read(binding, type, variable) }
+        for (binding, type) in bindings.reversed() where !binding.isComputed { read(binding, type: type, variable: variable) }
     }
 
     private mutating func read(_ binding: PatternBindingSyntax, type: TypeSyntax?, variable: VariableDeclSyntax) {
