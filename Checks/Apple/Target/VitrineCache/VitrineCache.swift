@@ -2,3 +2,7 @@
 public import VitrineCore
 
 public enum CacheError: Error { case notFound(key: CacheKey) }
+
+public struct ValueFetcher<Value: Sendable>: Sendable {
+    public init(key: CacheKey, load: @escaping @Sendable () async throws -> Value) {}
+}

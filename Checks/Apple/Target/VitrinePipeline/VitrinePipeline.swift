@@ -1,10 +1,20 @@
 // The declarations of this module that the adapters use.
+public import VitrineCache
 public import VitrineCore
 public import VitrineImaging
 
 public enum ImagePipelineError: Error { case cancelled(source: String) }
 
+public protocol ImageSource: Sendable {}
+
+public struct BuiltInSource: ImageSource {}
+
+extension ImageSource where Self == BuiltInSource {
+    public static func fetcher(_ fetcher: ValueFetcher<PixelImage>) -> BuiltInSource { BuiltInSource() }
+}
+
 public struct ImageRequest: Sendable {
+    public init(_ source: any ImageSource) { fatalError("a declaration") }
     public var resizing: ImageResizer
     public var priority: RequestPriority
     package enum ViewIdentity: Hashable, Sendable { case image(CacheKey) }
