@@ -65,8 +65,10 @@ extension ImagePipeline {
             if source.requiresMainActor { executeBeside(task, of: source, identity: identity) }
             return
         }
-        if let plan = plan(for: job), let made = findBlocking(plan) {
-            if let image = made.image, made.origin != .disk { storeBlocking(image, plan: plan, lifetime: .unlimited) }
+        if let plan = plan(for: job), let made = store.findBlocking(plan) {
+            if let image = made.image, made.origin != .disk {
+                store.insertBlocking(image, plan: plan, lifetime: .unlimited)
+            }
             tell(job, .success(made))
             return change { $0.end(batch: work.batch, &$1) }
         }

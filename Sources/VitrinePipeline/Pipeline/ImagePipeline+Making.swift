@@ -23,11 +23,11 @@ extension ImagePipeline {
                 context.arriving = arriving?.bytes
                 let loaded = try await remote.load(context)
                 noteMotion(of: loaded.source, batch.identity)
-                if context.isRefresh { await removeResults(of: batch.identity) }
+                if context.isRefresh { await store.removeResults(of: batch.identity) }
                 guard change({ scheduler, _ in scheduler.setLoaded(loaded, ofBatch: id) }) else { return }
                 batch.slot.enqueue(on: making) { [self] in start(id: id, batch: batch, source: loaded.source) }
             } catch {
-                if ImagePipelineError(thrown: error, source: "").isGone { await removeResults(of: batch.identity) }
+                if ImagePipelineError(thrown: error, source: "").isGone { await store.removeResults(of: batch.identity) }
                 fail(id) { ImagePipelineError(thrown: error, source: $0) }
             }
         }
@@ -46,11 +46,6 @@ extension ImagePipeline {
         return SourceLoadContext(
             priority: priority, originals: levels.isEmpty ? nil : originals,
             isRefresh: levels.isDisjoint(with: .readOnly))
-    }
-
-    /// Removes the known results of a source whose content was loaded anew or is gone.
-    func removeResults(of identity: CacheKey) async {
-        for spec in derivedSizes.remove(identity) { await cache.remove(spec.key(for: identity)) }
     }
 
     /// Makes a call that has a place.
@@ -91,9 +86,9 @@ extension ImagePipeline {
         guard let begun = change({ scheduler, _ in scheduler.begin(batch: id) }) else { return batch.slot.finish() }
         callPool.didBegin(id)
         let work = await Self.endingExecutor.run { [self] in servedByDerivedSizes(begun) }
-        let images = await images(of: work, asking: source)
+        let render = await beginRender(of: work).run(asking: source)
         callPool.didReturn(id)
-        Self.endingExecutor.submit { [self] in complete(results(of: images, work)) }
+        Self.endingExecutor.submit { [self] in complete(render.results()) }
     }
 
     /// Ends a batch with an error: its call has not come back, or was not made.
@@ -108,21 +103,13 @@ extension ImagePipeline {
 
     // MARK: The call
 
-    /// The results of a call.
-    struct Results: Sendable {
-        let work: Work
-        let results: [Result<PixelImage, ImagePipelineError>]
-    }
-
     /// Serves the parts that can be derived from images that came to memory while the work waited.
     private func servedByDerivedSizes(_ work: Work) -> Work {
         var work = work
         work.parts = work.parts.filter { part in
-            let known = derivedSizes.candidates(for: part.spec, of: work.identity).known
-            guard !known.isEmpty, let plan = plan(for: part.job),
-                let (image, lifetime) = derivedInMemory(
-                    part.spec, identity: work.identity, known: known, source: plan.source, options: plan.options)
-            else { return true }
+            guard let plan = plan(for: part.job), let (image, lifetime) = store.derivedInMemory(plan) else {
+                return true
+            }
             conclude(part.job, result: .success(Made(image: image, origin: .derived)), lifetime: lifetime)
             return false
         }
@@ -130,101 +117,26 @@ extension ImagePipeline {
     }
 
     /// Calls a source once for all that is wanted from it, on a thread that may block.
-    func make(_ work: Work, from source: any BlockingImageSource) -> Results {
-        let requests = beginCall(work)
-        guard !requests.isEmpty else { return Results(work: work, results: []) }
-        let images = checked(Result { try source.images(requests) }, count: requests.count, of: work)
-        guard wantsSeparateCalls(images, requests) else { return results(of: separate(images, requests.count), work) }
-        let each = requests.map { request in
-            checked(Result { [try source.image(request)] }, count: 1, of: work).map { $0[0] }
-        }
-        return results(of: each, work)
+    func make(_ work: Work, from source: any BlockingImageSource) -> SourceRender.Results {
+        var render = beginRender(of: work)
+        render.run(calling: source)
+        return render.results()
     }
 
-    /// The images of a call of a source that does not block, before they are processed.
-    private func images(
-        of work: Work, asking source: any ImageSource
-    ) async -> [Result<PixelImage, ImagePipelineError>] {
-        let requests = beginCall(work)
-        guard !requests.isEmpty else { return [] }
-        let images = checked(await Result { try await source.images(requests) }, count: requests.count, of: work)
-        guard wantsSeparateCalls(images, requests) else { return separate(images, requests.count) }
-        var each: [Result<PixelImage, ImagePipelineError>] = []
-        for request in requests {
-            each.append(checked(await Result { [try await source.image(request)] }, count: 1, of: work).map { $0[0] })
-        }
-        return each
-    }
-
-    /// Counts a call.
-    ///
-    /// - Returns: Its requests; none if nothing is left to make.
-    private func beginCall(_ work: Work) -> [RenderRequest] {
-        guard !work.parts.isEmpty else { return [] }
-        state.withLock { $0.statistics.calls += 1 }
-        return work.parts.map { $0.spec.render(limits: configuration.limits, cancellation: work.cancellation) }
-    }
-
-    /// Whether one of several requests cannot be met, which is no reason to fail the others.
-    private func wantsSeparateCalls(
-        _ images: Result<[PixelImage], ImagePipelineError>, _ requests: [RenderRequest]
-    ) -> Bool {
-        if case .failure(let error) = images { requests.count > 1 && error.concernsRequest } else { false }
-    }
-
-    private func separate(
-        _ images: Result<[PixelImage], ImagePipelineError>, _ count: Int
-    ) -> [Result<PixelImage, ImagePipelineError>] {
-        switch images {
-        case .success(let images): images.map { .success($0) }
-        case .failure(let error): Array(repeating: .failure(error), count: count)
-        }
-    }
-
-    /// The results of a call, with the processors of each request applied.
-    private func results(of images: [Result<PixelImage, ImagePipelineError>], _ work: Work) -> Results {
-        Results(
-            work: work,
-            results: zip(work.parts, images).map { part, image in
-                image.flatMap { processed($0, part: part, work: work) }
-            })
-    }
-
-    /// Applies the processors of a request to the image of the source.
-    private func processed(_ image: PixelImage, part: Work.Part, work: Work) -> Result<PixelImage, ImagePipelineError> {
-        guard !part.spec.processors.isEmpty else { return .success(image) }
-        do throws(ImageError) {
-            return .success(try image.processed(by: part.spec.processors))
-        } catch {
-            return .failure(ImagePipelineError(error, source: work.identity.sourceName))
-        }
-    }
-
-    /// The images of a call, if they are as many as there are requests.
-    private func checked(
-        _ result: Result<[PixelImage], any Error>, count: Int, of work: Work
-    ) -> Result<[PixelImage], ImagePipelineError> {
-        let name = work.identity.sourceName
-        do {
-            let images = try result.get()
-            guard images.count == count else { return .failure(.underlying(source: name, error: WrongResultCount())) }
-            return .success(images)
-        } catch {
-            let error = ImagePipelineError(thrown: error, source: name)
-            // A cancellation without a request for it is a failure.
-            guard error.isCancellation, !work.cancellation.isCancelled else { return .failure(error) }
-            return .failure(.underlying(source: name, error: CancellationError()))
-        }
+    /// Counts a call of a source.
+    private func beginRender(of work: Work) -> SourceRender {
+        if !work.parts.isEmpty { state.withLock { $0.statistics.calls += 1 } }
+        return SourceRender(work, limits: configuration.limits)
     }
 
     /// Stores and delivers the results, and returns the slot.
-    func complete(_ results: Results) {
+    func complete(_ results: SourceRender.Results) {
         for (part, result) in zip(results.work.parts, results.results) {
             conclude(
                 part.job, result: result.map { Made(image: $0, origin: .source) },
                 lifetime: results.work.loaded?.lifetime ?? .unlimited)
         }
-        discardUndecodable(results)
+        if let loaded = results.work.loaded, results.areUndecodable { Task { await loaded.discard() } }
         change { $0.end(batch: results.work.batch, &$1) }
         results.work.slot.finish()
     }
@@ -235,50 +147,14 @@ extension ImagePipeline {
             return state.withLock { $0.statistics.discarded += 1 }
         }
         if case .success(let made) = result, let image = made.image {
-            storeBlocking(image, plan: plan, lifetime: lifetime)
-            if made.origin == .source, let shared = configuration.externalThumbnails {
-                let request = plan.spec.render(limits: configuration.limits, cancellation: CancellationToken())
-                shared.store(image, of: plan.source, for: request)
-            }
+            store.insertBlocking(image, plan: plan, lifetime: lifetime)
+            if made.origin == .source { store.share(image, plan: plan) }
         }
         tell(job, result)
-    }
-
-    /// Removes original bytes that are no image, so that the next request loads them anew.
-    private func discardUndecodable(_ results: Results) {
-        guard let loaded = results.work.loaded, !results.results.isEmpty else { return }
-        let areUndecodable = results.results.allSatisfy { result in
-            if case .failure(.damaged) = result { return true }
-            if case .failure(.unsupported) = result { return true }
-            return false
-        }
-        if areUndecodable { Task { await loaded.discard() } }
     }
 
     /// Ends a job.
     func tell(_ id: Int, _ result: Result<Made, ImagePipelineError>) {
         for subscriber in change({ $0.end(id, &$1) }) { subscriber.jobDidEnd(result) }
-    }
-}
-
-extension Result where Failure == any Error {
-    /// The outcome of an asynchronous body.
-    fileprivate init(catching body: () async throws -> Success) async {
-        do { self = .success(try await body()) } catch { self = .failure(error) }
-    }
-}
-
-/// A source gave another number of images than it was asked for.
-struct WrongResultCount: Error, CustomStringConvertible {
-    var description: String { "the source gave another number of thumbnails than it was asked for" }
-}
-
-extension ImagePipelineError {
-    /// Whether another size of the same source may do better.
-    fileprivate var concernsRequest: Bool {
-        switch self {
-        case .limitExceeded(_, .outputSide, _, _), .underlying(_, ImageError.invalidRequest): true
-        default: false
-        }
     }
 }

@@ -75,7 +75,7 @@ public final class ImagePipeline: Sendable {
     static let endingExecutor = BlockingExecutor(threads: 2, name: "vitrine-end")
 
     let state = Locked(State())
-    let derivedSizes = DerivedSizeIndex()
+    let store: ResultStore
     let callPool: ForeignCallPool
     private static let current = Locked<ImagePipeline?>(nil)
 
@@ -121,6 +121,7 @@ public final class ImagePipeline: Sendable {
         sourcePreviews = configuration.cache("SourcePreviews", of: PixelImage.self)
         originals = configuration.cache("Originals", of: Data.self)
         clips = configuration.cache("Clips", of: Data.self)
+        store = ResultStore(cache, configuration: configuration, log: log)
         callPool = ForeignCallPool(
             idleLimit: configuration.concurrency, stuckLimit: configuration.maximumAbandonedThreads,
             timeLimit: configuration.timeLimit, longTimeLimit: configuration.timeLimit * Deadline.wallFactor,
