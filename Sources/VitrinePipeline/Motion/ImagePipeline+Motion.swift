@@ -16,7 +16,7 @@ extension ImagePipeline {
     /// - Returns: nil for a still image, for one frame of an animation, for documents and videos.
     /// - Throws: ``ImagePipelineError``.
     public func animation(for request: ImageRequest) async throws -> AnimatedImage? {
-        let identity = try await identity(of: request.source)
+        let identity = try await caller.identity(of: request.source)
         if let error = request.invalidity(identity) { throw error }
         if stillSources.contains(identity) { return nil }
         let source: any ImageSource
@@ -32,7 +32,7 @@ extension ImagePipeline {
     /// Opens the animation of a request whose image is shown, unless that takes more than a look at a file or at the
     /// cache of original bytes.
     package func availableAnimation(for request: ImageRequest) async -> AnimatedImage? {
-        guard mayBeAnimated(request), let identity = try? await identity(of: request.source),
+        guard mayBeAnimated(request), let identity = try? await caller.identity(of: request.source),
             !stillSources.contains(identity)
         else { return nil }
         var source = request.source
@@ -79,7 +79,7 @@ extension ImagePipeline {
     ///   `CancellationError` when the calling task is cancelled.
     public func clip(for request: ClipRequest) async throws -> [UInt8] {
         try Task.checkCancellation()
-        let identity = try await identity(of: request.source)
+        let identity = try await caller.identity(of: request.source)
         let name = identity.sourceName
         if let error = request.invalidity { throw ImagePipelineError.underlying(source: name, error: error) }
         if let error = ImageRequest(request.source, resizing: request.resizing).invalidity(identity) { throw error }
@@ -96,49 +96,6 @@ extension ImagePipeline {
 
     /// The key of a preview's file, for a source whose identity is known. For tests.
     package func key(of request: ClipRequest, identity: CacheKey) -> CacheKey { request.key(for: identity) }
-
-    /// Makes the file of a preview in a slot for calls of sources.
-    fileprivate func makePreview(
-        _ request: ClipRequest, of source: any ImageSource, name: String, priority: PrioritySource
-    ) async throws -> [UInt8] {
-        guard let moving = source as? any MovingSource else {
-            throw ImagePipelineError.unsupported(source: name, reason: "it neither moves nor is a video")
-        }
-        let cancellation = CancellationToken()
-        let render = request.spec.render(limits: configuration.limits, cancellation: cancellation)
-        let made = Promise<Result<[UInt8], any Error>>()
-        let id = state.withLock { $0.scheduler.newID() }
-        let slot = QueueSlot(priority)
-        call(id, slot, on: making) {
-            made.fulfill(Result { try Self.encodedClip(of: moving, request, render, name: name) })
-        } onFailure: { error in
-            cancellation.cancel()
-            made.fulfill(.failure(error(name)))
-        }
-        do {
-            return try await made.cancellableValue().get()
-        } catch {
-            if error is CancellationError {
-                cancellation.cancel()
-                slot.cancel()
-                callPool.abandon(id) { slot.finish() }
-            }
-            throw error
-        }
-    }
-
-    private static func encodedClip(
-        of source: any MovingSource, _ request: ClipRequest, _ render: RenderRequest, name: String
-    ) throws -> [UInt8] {
-        let encoder = AnimationEncoderBox(request.format)
-        let hasClip = try source.clip(request.clip, request: render) { image, seconds throws(ImageError) in
-            try encoder.add(image, seconds: seconds)
-        }
-        guard hasClip else {
-            throw ImagePipelineError.unsupported(source: name, reason: "it neither moves nor is a video")
-        }
-        return try encoder.finish()
-    }
 }
 
 /// Makes the encoder when the first frame tells whether there is transparency.
@@ -178,11 +135,45 @@ private struct ClipFetcher: Fetcher {
                 pipeline.beginLoad(levels: request.cacheLevels, priority: context.priority))
             (source, lifetime) = (loaded.source, loaded.lifetime)
         }
-        let bytes = try await pipeline.makePreview(request, of: source, name: name, priority: context.priority)
+        let bytes = try await makeClip(of: source, priority: context.priority)
         let now = pipeline.configuration.clock.now
         return FetchResult(
             bytes: bytes, timeToLive: lifetime.timeToLive(at: now),
             levels: lifetime.isOver(at: now) ? [] : lifetime.levels)
+    }
+
+    /// Makes the file in a slot for calls of sources.
+    private func makeClip(of source: any ImageSource, priority: PrioritySource) async throws -> [UInt8] {
+        guard let moving = source as? any MovingSource else { throw notMoving }
+        let cancellation = CancellationToken()
+        let render = request.spec.render(limits: pipeline.configuration.limits, cancellation: cancellation)
+        let caller = pipeline.caller
+        do {
+            return try await caller.value(priority: priority) { call, deliver in
+                caller.enqueue(call, on: caller.making, body: .blocking {
+                    deliver(Result { try encodedClip(of: moving, render) })
+                }, onFailure: { error in
+                    cancellation.cancel()
+                    deliver(.failure(error(name)))
+                })
+            }
+        } catch {
+            if error is CancellationError { cancellation.cancel() }
+            throw error
+        }
+    }
+
+    private func encodedClip(of source: any MovingSource, _ render: RenderRequest) throws -> [UInt8] {
+        let encoder = AnimationEncoderBox(request.format)
+        let hasClip = try source.clip(request.clip, request: render) { image, seconds throws(ImageError) in
+            try encoder.add(image, seconds: seconds)
+        }
+        guard hasClip else { throw notMoving }
+        return try encoder.finish()
+    }
+
+    private var notMoving: ImagePipelineError {
+        .unsupported(source: name, reason: "it neither moves nor is a video")
     }
 }
 

@@ -48,11 +48,7 @@ extension ImagePipeline {
 
     private func execute(_ task: ImageTask, of source: any BlockingImageSource, identity: CacheKey) {
         let spec = task.request.spec
-        if task.beginSourcePreview() {
-            let render = spec.render(limits: configuration.limits, cancellation: CancellationToken())
-            let key = spec.key(for: identity).appending("sourcePreview")
-            task.settleSourcePreview((try? sourcePreview(key, source: source, render: render)) ?? nil)
-        }
+        sourcePreviewMaker.makeWantedPreviewBlocking(of: task, identity, source: source)
         let (job, work) = change { scheduler, effects in
             let id = scheduler.join(
                 task, source: source, identity: identity, spec: spec, key: spec.key(for: identity), effects: &effects

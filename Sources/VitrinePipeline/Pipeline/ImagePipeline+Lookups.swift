@@ -74,7 +74,7 @@ extension ImagePipeline {
     ///   - request: The request.
     ///   - level: `.memory` or `.disk` for that level alone; `.source` for either.
     public func contains(_ request: ImageRequest, at level: CacheLevel = .source) async -> Bool {
-        guard let identity = try? await identity(of: request.source) else { return false }
+        guard let identity = try? await caller.identity(of: request.source) else { return false }
         let key = request.spec.key(for: identity)
         if level != .disk, configuration.usesMemoryCache, request.cacheLevels.contains(.readMemory),
             await cache.contains(key, at: .memory)
@@ -109,23 +109,5 @@ extension ImagePipeline {
             }
         }
         if let failure { throw failure }
-    }
-
-    /// A source's identity, asked for where the source may be asked.
-    func identity(of source: any ImageSource) async throws -> CacheKey {
-        if let known = source.knownIdentity { return known }
-        let pending = Promise<Result<CacheKey, any Error>>()
-        let id = state.withLock { $0.scheduler.newID() }
-        let slot = QueueSlot(PrioritySource())
-        findIdentity(of: source, id, slot) { result in pending.fulfill(result.mapError { $0 as any Error }) }
-        do {
-            return try await pending.cancellableValue().get()
-        } catch {
-            if error is CancellationError {
-                slot.cancel()
-                callPool.abandon(id) { slot.finish() }
-            }
-            throw error
-        }
     }
 }

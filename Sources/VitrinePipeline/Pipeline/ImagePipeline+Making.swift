@@ -8,7 +8,7 @@ extension ImagePipeline {
     func proceed(_ id: Int) {
         guard let (batchID, batch) = change({ $0.wait(id, &$1) }) else { return startPreviews(ofJob: id) }
         if let remote = batch.source as? any RemoteImageSource { return load(remote, id: batchID, batch: batch) }
-        batch.slot.enqueue(on: making) { [self] in start(id: batchID, batch: batch, source: batch.source) }
+        batch.slot.enqueue(on: caller.making) { [self] in start(id: batchID, batch: batch, source: batch.source) }
     }
 
     /// Loads a remote source's content, and then puts its batch in line. Requests that come meanwhile join the batch.
@@ -25,7 +25,7 @@ extension ImagePipeline {
                 noteMotion(of: loaded.source, batch.identity)
                 if context.isRefresh { await store.removeResults(of: batch.identity) }
                 guard change({ scheduler, _ in scheduler.setLoaded(loaded, ofBatch: id) }) else { return }
-                batch.slot.enqueue(on: making) { [self] in start(id: id, batch: batch, source: loaded.source) }
+                batch.slot.enqueue(on: caller.making) { [self] in start(id: id, batch: batch, source: loaded.source) }
             } catch {
                 if ImagePipelineError(thrown: error, source: "").isGone { await store.removeResults(of: batch.identity) }
                 fail(id) { ImagePipelineError(thrown: error, source: $0) }
@@ -48,35 +48,26 @@ extension ImagePipeline {
             isRefresh: levels.isDisjoint(with: .readOnly))
     }
 
-    /// Makes a call that has a place.
+    /// Makes a call that has a slot.
     private func start(id: Int, batch: RequestScheduler.Batch, source: any ImageSource) {
-        let onTimeout: @Sendable () -> Void = { [self] in
-            fail(id) { .timedOut(source: $0) }
-            batch.slot.finish()
-        }
-        let isMade: Bool
+        let body: SourceCaller.Body
         if let blocking = source as? any BlockingImageSource {
             let priority = state.withLock { $0.scheduler.executionPriority(ofBatch: id) }
-            isMade = callPool.call(
-                id, priority: priority, onMainActor: blocking.requiresMainActor,
-                body: { [self] in run(id, batch, calling: blocking) }, onTimeout: onTimeout)
+            body = .blocking(priority: priority, onMainActor: blocking.requiresMainActor) { [self] in
+                run(id, batch, calling: blocking)
+            }
         } else {
-            isMade = callPool.callInTask(
-                id, body: { [self] in await run(id, batch, asking: source) }, onTimeout: onTimeout)
+            body = .task { [self] in await run(id, batch, asking: source) }
         }
-        guard !isMade else { return }
-        Self.endingExecutor.submit { [self] in
-            fail(id) { .tooManyAbandonedThreads(source: $0, count: callPool.stuckCount) }
-            batch.slot.finish()
-        }
+        caller.start(SourceCaller.Call(id: id, slot: batch.slot), body: body) { [self] error in fail(id, error) }
     }
 
     private func run(_ id: Int, _ batch: RequestScheduler.Batch, calling source: any BlockingImageSource) {
         guard let work = change({ scheduler, _ in scheduler.begin(batch: id) }) else { return batch.slot.finish() }
-        callPool.didBegin(id, boundsItself: source.boundsItsCalls)
+        caller.pool.didBegin(id, boundsItself: source.boundsItsCalls)
         let onMainActor = source.requiresMainActor
         let results = make(onMainActor ? work : servedByDerivedSizes(work), from: source)
-        callPool.didReturn(id)
+        caller.pool.didReturn(id)
         guard onMainActor else { return complete(results) }
         Self.endingExecutor.submit { [self] in complete(results) }
     }
@@ -84,10 +75,10 @@ extension ImagePipeline {
     /// Makes a call of a source that does not block.
     private func run(_ id: Int, _ batch: RequestScheduler.Batch, asking source: any ImageSource) async {
         guard let begun = change({ scheduler, _ in scheduler.begin(batch: id) }) else { return batch.slot.finish() }
-        callPool.didBegin(id)
+        caller.pool.didBegin(id)
         let work = await Self.endingExecutor.run { [self] in servedByDerivedSizes(begun) }
         let render = await beginRender(of: work).run(asking: source)
-        callPool.didReturn(id)
+        caller.pool.didReturn(id)
         Self.endingExecutor.submit { [self] in complete(render.results()) }
     }
 

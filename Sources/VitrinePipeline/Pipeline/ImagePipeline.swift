@@ -64,8 +64,7 @@ public final class ImagePipeline: Sendable {
     struct State {
         var scheduler = RequestScheduler()
         /// Requests that wait for the identity of their source.
-        var identifications: [ObjectIdentifier: (id: Int, slot: QueueSlot)] = [:]
-        var sourcePreviews: [ObjectIdentifier: FlightSubscription<CacheKey, PixelImage?>] = [:]
+        var identifications: [ObjectIdentifier: SourceCaller.Call] = [:]
         var statistics = PipelineStatistics()
     }
 
@@ -76,7 +75,8 @@ public final class ImagePipeline: Sendable {
 
     let state = Locked(State())
     let store: ResultStore
-    let callPool: ForeignCallPool
+    let caller: SourceCaller
+    let sourcePreviewMaker: SourcePreviewMaker
     private static let current = Locked<ImagePipeline?>(nil)
 
     /// The pipeline that the program shares. It may be replaced at any time: running work stays with the previous one.
@@ -99,17 +99,10 @@ public final class ImagePipeline: Sendable {
         }
     }
 
-    /// Calls of sources for images.
-    let making: WorkQueue
     /// Cache lookups.
     let lookups: WorkQueue
-    /// Calls of sources for identities.
-    let identifying: WorkQueue
-    /// Calls of sources for their previews.
-    let placing: WorkQueue
     /// Decodes of previews while a URL is transferred. Few at a time: images go first.
     let previewing = WorkQueue(limit: 2)
-    let sourcePreviewFlights = SingleFlight<CacheKey, PixelImage?>()
     let log = Log.logger("pipeline")
 
     /// Creates a pipeline. Its caches are opened when they are first used.
@@ -122,15 +115,9 @@ public final class ImagePipeline: Sendable {
         originals = configuration.cache("Originals", of: Data.self)
         clips = configuration.cache("Clips", of: Data.self)
         store = ResultStore(cache, configuration: configuration, log: log)
-        callPool = ForeignCallPool(
-            idleLimit: configuration.concurrency, stuckLimit: configuration.maximumAbandonedThreads,
-            timeLimit: configuration.timeLimit, longTimeLimit: configuration.timeLimit * Deadline.wallFactor,
-            grace: configuration.grace)
-        making = WorkQueue(
-            limit: configuration.concurrency, reserved: configuration.concurrency > 1 ? [.low: 1] : [:])
+        caller = SourceCaller(configuration)
+        sourcePreviewMaker = SourcePreviewMaker(sourcePreviews, configuration: configuration, caller: caller)
         lookups = WorkQueue(limit: Self.lookupExecutor.threads)
-        identifying = WorkQueue(limit: 4)
-        placing = WorkQueue(limit: 2)
     }
 
     // MARK: Requests
@@ -199,8 +186,8 @@ public final class ImagePipeline: Sendable {
     /// The number of calls of sources at once; at least 1. A lower number leaves processor time for other work, such as
     /// scrolling. Running calls continue. Initially ``Configuration/concurrency``.
     public var concurrency: Int {
-        get { making.limit }
-        set { making.limit = newValue }
+        get { caller.making.limit }
+        set { caller.making.limit = newValue }
     }
 
     /// Statistics since the pipeline was created.
@@ -224,28 +211,30 @@ public final class ImagePipeline: Sendable {
     package func key(of request: ImageRequest, identity: CacheKey) -> CacheKey { request.spec.key(for: identity) }
 
     /// The numbers of calls that wait for, and occupy, a slot.
-    package var slots: WorkQueue.Counts { making.counts }
+    package var slots: WorkQueue.Counts { caller.making.counts }
 
     /// The number of abandoned calls of sources that have not returned.
-    package var stuckCalls: Int { callPool.stuckCount }
+    package var stuckCalls: Int { caller.pool.stuckCount }
 
     /// Whether nothing waits or runs, and no state of earlier work is left.
     package var isIdle: Bool {
-        state.withLock { $0.scheduler.isEmpty && $0.identifications.isEmpty && $0.sourcePreviews.isEmpty }
-            && [making, lookups, identifying, placing, previewing].allSatisfy { $0.counts == .init(queued: 0, running: 0) }
+        state.withLock { $0.scheduler.isEmpty && $0.identifications.isEmpty } && sourcePreviewMaker.isIdle
+            && queues.allSatisfy { $0.counts == .init(queued: 0, running: 0) }
     }
 
     /// Returns when the pipeline is idle.
     package func waitUntilIdle() async {
         while !isIdle {
-            for queue in [identifying, placing, lookups, previewing, making] { await queue.waitUntilIdle() }
+            for queue in queues { await queue.waitUntilIdle() }
             await Task.yield()
         }
     }
 
+    private var queues: [WorkQueue] { [caller.identifying, caller.placing, lookups, previewing, caller.making] }
+
     /// Suspends or resumes calls of sources for images.
     package func setSuspended(_ isSuspended: Bool) {
-        if isSuspended { making.suspend() } else { making.resume() }
+        if isSuspended { caller.making.suspend() } else { caller.making.resume() }
     }
 }
 

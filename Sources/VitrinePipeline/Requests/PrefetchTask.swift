@@ -115,7 +115,7 @@ extension ImagePipeline {
         guard configuration.usesDiskCache else { return prefetch.update { $0.skipped += 1 } }
         let subscriber = PrefetchSubscriber()
         do {
-            let identity = try await identity(of: request.source)
+            let identity = try await caller.identity(of: request.source)
             if let error = request.invalidity(identity) { throw error }
             let spec = request.spec
             join(subscriber, source: request.source, identity: identity, spec: spec, key: spec.key(for: identity))
