@@ -13,7 +13,7 @@ extension ImagePipeline {
 
     /// Loads a remote source's content, and then puts its batch in line. Requests that come meanwhile join the batch.
     private func load(_ remote: any RemoteImageSource, id: Int, batch: RequestScheduler.Batch) {
-        let arriving = change { scheduler, _ in scheduler.beginArriving(batch: id, limit: Self.previewedBytes) }
+        let arriving = change { scheduler, _ in scheduler.beginArriving(batch: id, limit: TransferPreviewMaker.maximumBytes) }
         for job in arriving?.jobs ?? [] { startPreviews(ofJob: job) }
         let task = Task { [self] in
             // The image itself follows soon: bytes that no preview was made of are not worth one.

@@ -123,6 +123,24 @@ extension ImagePipeline {
         return result
     }
 
+    /// Starts the previews of a task's job, unless they have been started.
+    func startPreviews(of task: ImageTask) {
+        guard let id = state.withLock({ $0.scheduler.job(of: task) }) else { return }
+        startPreviews(ofJob: id)
+    }
+
+    /// Starts the previews of a job, if they are requested and possible and have not been started.
+    func startPreviews(ofJob id: Int) {
+        guard let previews = change({ scheduler, _ in scheduler.beginPreviews(of: id) }) else { return }
+        transferPreviewMaker.start(previews) { [self] image in
+            guard let (preview, subscribers) = change({ scheduler, _ in scheduler.setPreview(image, of: previews) }) else {
+                return false
+            }
+            for subscriber in subscribers { subscriber.previewDidArrive(preview) }
+            return true
+        }
+    }
+
     /// A preview of the source was requested after the request had been enqueued.
     func makeWantedSourcePreview(of task: ImageTask) {
         let source = task.request.source

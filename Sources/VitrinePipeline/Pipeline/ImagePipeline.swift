@@ -77,6 +77,7 @@ public final class ImagePipeline: Sendable {
     let store: ResultStore
     let caller: SourceCaller
     let sourcePreviewMaker: SourcePreviewMaker
+    let transferPreviewMaker: TransferPreviewMaker
     private static let current = Locked<ImagePipeline?>(nil)
 
     /// The pipeline that the program shares. It may be replaced at any time: running work stays with the previous one.
@@ -101,8 +102,6 @@ public final class ImagePipeline: Sendable {
 
     /// Cache lookups.
     let lookups: WorkQueue
-    /// Decodes of previews while a URL is transferred. Few at a time: images go first.
-    let previewing = WorkQueue(limit: 2)
     let log = Log.logger("pipeline")
 
     /// Creates a pipeline. Its caches are opened when they are first used.
@@ -117,6 +116,7 @@ public final class ImagePipeline: Sendable {
         store = ResultStore(cache, configuration: configuration, log: log)
         caller = SourceCaller(configuration)
         sourcePreviewMaker = SourcePreviewMaker(sourcePreviews, configuration: configuration, caller: caller)
+        transferPreviewMaker = TransferPreviewMaker(limits: configuration.limits, log: log)
         lookups = WorkQueue(limit: Self.lookupExecutor.threads)
     }
 
@@ -230,7 +230,7 @@ public final class ImagePipeline: Sendable {
         }
     }
 
-    private var queues: [WorkQueue] { [caller.identifying, caller.placing, lookups, previewing, caller.making] }
+    private var queues: [WorkQueue] { [caller.identifying, caller.placing, lookups, transferPreviewMaker.queue, caller.making] }
 
     /// Suspends or resumes calls of sources for images.
     package func setSuspended(_ isSuspended: Bool) {

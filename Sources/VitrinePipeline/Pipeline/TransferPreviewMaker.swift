@@ -1,24 +1,31 @@
+import Logging
 import VitrineCore
 import VitrineImaging
 import VitrineNetwork
 
-/// Previews of URLs while they are transferred.
-extension ImagePipeline {
+/// Makes previews of URLs while they are transferred.
+final class TransferPreviewMaker: Sendable {
     /// Transfers of more bytes get no previews from there on, as the bytes are kept for them.
-    static let previewedBytes = 32 << 20
+    static let maximumBytes = 32 << 20
 
-    /// Starts the previews of a task's job, unless they have been started.
-    func startPreviews(of task: ImageTask) {
-        guard let id = state.withLock({ $0.scheduler.job(of: task) }) else { return }
-        startPreviews(ofJob: id)
+    /// Decodes of previews. Few at a time: images go first.
+    let queue = WorkQueue(limit: 2)
+    private let limits: ImageLimits
+    private let log: Logger
+
+    init(limits: ImageLimits, log: Logger) {
+        self.limits = limits
+        self.log = log
     }
 
-    /// Starts the previews of a job, if they are requested and possible and have not been started.
-    func startPreviews(ofJob id: Int) {
-        guard let previews = change({ scheduler, _ in scheduler.beginPreviews(of: id) }) else { return }
+    /// Decodes the bytes received so far whenever they give a better image than before, in a task that ends with the
+    /// cancellation of the previews.
+    ///
+    /// - Parameter deliver: Receives each preview; returns whether another is wanted.
+    func start(_ previews: RequestScheduler.Previews, deliver: @escaping @Sendable (PixelImage) -> Bool) {
         let task = Task {
             do {
-                try await makePreviews(previews)
+                try await make(previews, deliver: deliver)
             } catch {
                 // Damage is reported by the decode of the whole.
                 log.debug("No more previews of \(previews.source): \(error)")
@@ -27,9 +34,8 @@ extension ImagePipeline {
         previews.cancellation.onCancel { task.cancel() }
     }
 
-    /// Decodes the bytes received so far whenever they give a better image than before.
-    private func makePreviews(_ previews: RequestScheduler.Previews) async throws {
-        let render = previews.spec.render(limits: configuration.limits, cancellation: previews.cancellation)
+    private func make(_ previews: RequestScheduler.Previews, deliver: (PixelImage) -> Bool) async throws {
+        let render = previews.spec.render(limits: limits, cancellation: previews.cancellation)
         var position = ArrivingBytes.Position()
         var arrival: ImageArrival?
         while let (bytes, end) = await previews.arriving.bytes(after: position) {
@@ -41,10 +47,7 @@ extension ImagePipeline {
             arrival = nil
             try await current.append(bytes)
             while let image = try await preview(&current, previews) {
-                guard let (preview, subscribers) = change({ scheduler, _ in scheduler.setPreview(image, of: previews) }) else {
-                    return
-                }
-                for subscriber in subscribers { subscriber.previewDidArrive(preview) }
+                guard deliver(image) else { return }
             }
             // No preview will follow, whatever the size: the bytes need not be kept.
             if current.isFinished { return previews.arriving.end() }
@@ -53,7 +56,7 @@ extension ImagePipeline {
     }
 
     private func preview(_ arrival: inout ImageArrival, _ previews: RequestScheduler.Previews) async throws -> PixelImage? {
-        let next = try await previewing.run(following: previews.priority) { try await arrival.next() }
+        let next = try await queue.run(following: previews.priority) { try await arrival.next() }
         guard let image = next?.image else { return nil }
         let processors = previews.spec.processors
         guard !processors.isEmpty else { return image }
