@@ -18,7 +18,7 @@ extension ImagePipeline {
     public func animation(for request: ImageRequest) async throws -> AnimatedImage? {
         let identity = try await caller.identity(of: request.source)
         if let error = request.invalidity(identity) { throw error }
-        if stillSources.contains(identity) { return nil }
+        if animationOpener.isKnownStill(identity) { return nil }
         let source: any ImageSource
         if let remote = request.source as? any RemoteImageSource {
             let context = beginLoad(levels: request.cacheLevels, priority: PrioritySource(request.priority))
@@ -26,48 +26,27 @@ extension ImagePipeline {
         } else {
             source = request.source
         }
-        return try await animation(of: source, for: request, identity)
+        return try await animationOpener.animation(of: source, for: request, identity: identity)
     }
 
     /// Opens the animation of a request whose image is shown, unless that takes more than a look at a file or at the
     /// cache of original bytes.
     package func availableAnimation(for request: ImageRequest) async -> AnimatedImage? {
         guard mayBeAnimated(request), let identity = try? await caller.identity(of: request.source),
-            !stillSources.contains(identity)
+            !animationOpener.isKnownStill(identity)
         else { return nil }
         var source = request.source
         if let remote = source as? URLImageSource {
             guard let local = await remote.storedSource(in: originals) else { return nil }
             source = local
         }
-        return try? await animation(of: source, for: request, identity)
+        return try? await animationOpener.animation(of: source, for: request, identity: identity)
     }
 
     /// Whether a request may have an animation, as far as that is known without a look at its file.
     package func mayBeAnimated(_ request: ImageRequest) -> Bool {
         guard request.source is URLImageSource || request.source.mayBeAnimated else { return false }
-        return request.source.knownIdentity.map { !stillSources.contains($0) } ?? true
-    }
-
-    /// Notes whether the content of a remote source may be an animation, which may have changed since the last load.
-    func noteMotion(of loaded: any ImageSource, _ identity: CacheKey) {
-        if loaded.mayBeAnimated { stillSources.remove(identity) } else { stillSources.insert(identity) }
-    }
-
-    private func animation(
-        of source: any ImageSource, for request: ImageRequest, _ identity: CacheKey
-    ) async throws -> AnimatedImage? {
-        let spec = request.spec
-        let render = spec.render(limits: configuration.limits, cancellation: CancellationToken())
-        guard let moving = source as? any MovingSource else {
-            stillSources.insert(identity)
-            return nil
-        }
-        let animation = try await Self.lookupExecutor.run {
-            Result { try moving.animation(render, processors: spec.processors) }
-        }.get()
-        if animation == nil { stillSources.insert(identity) }
-        return animation
+        return request.source.knownIdentity.map { !animationOpener.isKnownStill($0) } ?? true
     }
 
     /// Returns a clip, a short animation that shows an animation or a video, as a file.
@@ -182,21 +161,46 @@ extension ImageSource {
     fileprivate var mayBeAnimated: Bool { (self as? any MovingSource)?.mayBeAnimated ?? false }
 }
 
-/// The sources that are known not to be animations, so that views do not look at their files again.
-final class StillSources: Sendable {
-    /// Beyond this number, all are forgotten.
+/// Opens animations, and remembers the sources that are known to be none, so that views do not look at their files
+/// again.
+final class AnimationOpener: Sendable {
+    /// Beyond this number of sources, all are forgotten.
     private static let limit = 20_000
 
-    private let identities = Locked<Set<CacheKey>>([])
+    private let limits: ImageLimits
+    private let stillSources = Locked<Set<CacheKey>>([])
 
-    func contains(_ identity: CacheKey) -> Bool { identities.withLock { $0.contains(identity) } }
+    init(limits: ImageLimits) { self.limits = limits }
 
-    func insert(_ identity: CacheKey) {
-        identities.withLock { identities in
+    /// Whether a source is known not to be an animation.
+    func isKnownStill(_ identity: CacheKey) -> Bool { stillSources.withLock { $0.contains(identity) } }
+
+    /// Notes whether the content of a remote source may be an animation, which may have changed since the last load.
+    func note(_ loaded: any ImageSource, identity: CacheKey) {
+        if loaded.mayBeAnimated { stillSources.withLock { _ = $0.remove(identity) } } else { noteStill(identity) }
+    }
+
+    /// Opens the animation of a source, with frames of the request's size and processors; nil if it has none.
+    func animation(
+        of source: any ImageSource, for request: ImageRequest, identity: CacheKey
+    ) async throws -> AnimatedImage? {
+        guard let moving = source as? any MovingSource else {
+            noteStill(identity)
+            return nil
+        }
+        let spec = request.spec
+        let render = spec.render(limits: limits, cancellation: CancellationToken())
+        let animation = try await ImagePipeline.lookupExecutor.run {
+            Result { try moving.animation(render, processors: spec.processors) }
+        }.get()
+        if animation == nil { noteStill(identity) }
+        return animation
+    }
+
+    private func noteStill(_ identity: CacheKey) {
+        stillSources.withLock { identities in
             if identities.count >= Self.limit { identities.removeAll() }
             identities.insert(identity)
         }
     }
-
-    func remove(_ identity: CacheKey) { identities.withLock { _ = $0.remove(identity) } }
 }

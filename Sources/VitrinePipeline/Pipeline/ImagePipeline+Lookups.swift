@@ -93,21 +93,24 @@ extension ImagePipeline {
     /// - Throws: The first error of the disk; the other caches are cleared.
     public func removeAll(levels: CacheLevels = .all) async throws(CacheError) {
         store.forgetDerivedSizes()
-        var failure: CacheError?
-        for cache in [cache, sourcePreviews] {
-            do throws(CacheError) {
-                try await cache.removeAll(levels: levels)
-            } catch {
-                failure = failure ?? error
-            }
+        let errors = [
+            await cache.removeAllError(levels), await sourcePreviews.removeAllError(levels),
+            await originals.removeAllError(levels), await clips.removeAllError(levels),
+        ]
+        if let error = errors.lazy.compactMap(\.self).first { throw error }
+    }
+}
+
+extension ValueCache {
+    /// Removes all entries from the given levels.
+    ///
+    /// - Returns: The error, if that failed.
+    fileprivate func removeAllError(_ levels: CacheLevels) async -> CacheError? {
+        do throws(CacheError) {
+            try await removeAll(levels: levels)
+            return nil
+        } catch {
+            return error
         }
-        for cache in [originals, clips] {
-            do throws(CacheError) {
-                try await cache.removeAll(levels: levels)
-            } catch {
-                failure = failure ?? error
-            }
-        }
-        if let failure { throw failure }
     }
 }

@@ -22,12 +22,13 @@ extension ImagePipeline {
                 var context = beginLoad(ofBatch: id, priority: batch.slot.priority)
                 context.arriving = arriving?.bytes
                 let loaded = try await remote.load(context)
-                noteMotion(of: loaded.source, batch.identity)
+                animationOpener.note(loaded.source, identity: batch.identity)
                 if context.isRefresh { await store.removeResults(of: batch.identity) }
                 guard change({ scheduler, _ in scheduler.setLoaded(loaded, ofBatch: id) }) else { return }
                 batch.slot.enqueue(on: caller.making) { [self] in start(id: id, batch: batch, source: loaded.source) }
             } catch {
-                if ImagePipelineError(thrown: error, source: "").isGone { await store.removeResults(of: batch.identity) }
+                let isGone = ImagePipelineError(thrown: error, source: "").isGone
+                if isGone { await store.removeResults(of: batch.identity) }
                 fail(id) { ImagePipelineError(thrown: error, source: $0) }
             }
         }

@@ -133,9 +133,8 @@ extension ImagePipeline {
     func startPreviews(ofJob id: Int) {
         guard let previews = change({ scheduler, _ in scheduler.beginPreviews(of: id) }) else { return }
         transferPreviewMaker.start(previews) { [self] image in
-            guard let (preview, subscribers) = change({ scheduler, _ in scheduler.setPreview(image, of: previews) }) else {
-                return false
-            }
+            let told = change { scheduler, _ in scheduler.setPreview(image, of: previews) }
+            guard let (preview, subscribers) = told else { return false }
             for subscriber in subscribers { subscriber.previewDidArrive(preview) }
             return true
         }

@@ -58,8 +58,6 @@ public final class ImagePipeline: Sendable {
     public let originals: ValueCache<Data>
     /// The cache of clips.
     package let clips: ValueCache<Data>
-    /// Sources that are known not to be animations.
-    let stillSources = StillSources()
 
     struct State {
         var scheduler = RequestScheduler()
@@ -78,6 +76,7 @@ public final class ImagePipeline: Sendable {
     let caller: SourceCaller
     let sourcePreviewMaker: SourcePreviewMaker
     let transferPreviewMaker: TransferPreviewMaker
+    let animationOpener: AnimationOpener
     private static let current = Locked<ImagePipeline?>(nil)
 
     /// The pipeline that the program shares. It may be replaced at any time: running work stays with the previous one.
@@ -117,6 +116,7 @@ public final class ImagePipeline: Sendable {
         caller = SourceCaller(configuration)
         sourcePreviewMaker = SourcePreviewMaker(sourcePreviews, configuration: configuration, caller: caller)
         transferPreviewMaker = TransferPreviewMaker(limits: configuration.limits, log: log)
+        animationOpener = AnimationOpener(limits: configuration.limits)
         lookups = WorkQueue(limit: Self.lookupExecutor.threads)
     }
 

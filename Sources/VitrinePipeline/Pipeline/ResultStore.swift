@@ -36,37 +36,39 @@ final class ResultStore: Sendable {
 
     /// The cached image, or one derived from a larger cached image, and how long it may be kept.
     func find(_ plan: Plan) async -> (made: Made, lifetime: ResultLifetime)? {
-        if plan.options.contains(.readMemory), let image = cache[plan.key] {
-            return (Made(image: image, origin: .memory), lifetimeInMemory(of: plan.key, plan.source))
-        }
-        if plan.options.contains(.readDisk) {
-            if plan.wantsImage {
-                if let image = await fromDisk(plan.key, plan.options) {
-                    derivedSizes.add(plan.spec, of: plan.identity)
-                    return (Made(image: image, origin: .disk), .unlimited)
-                }
-            } else {
-                if await isOnDisk(plan.key) { return (Made(image: nil, origin: .disk), .unlimited) }
-                if let image = cache[plan.key] {
-                    return (Made(image: image, origin: .memory), lifetimeInMemory(of: plan.key, plan.source))
-                }
+        if plan.options.contains(.readMemory), let found = inMemory(plan) { return found }
+        let readsDisk = plan.options.contains(.readDisk)
+        if readsDisk, plan.wantsImage {
+            if let image = await fromDisk(plan.key, plan.options) {
+                derivedSizes.add(plan.spec, of: plan.identity)
+                return (Made(image: image, origin: .disk), .unlimited)
             }
+        } else if readsDisk {
+            if await isOnDisk(plan.key) { return (Made(image: nil, origin: .disk), .unlimited) }
+            if let found = inMemory(plan) { return found }
         }
-        if let image = externalThumbnail(plan) { return (Made(image: image, origin: .shared), .unlimited) }
-        return await fromDerived(plan).map { (Made(image: $0.image, origin: .derived), $0.lifetime) }
+        let (known, possible) = derivedSizes.candidates(for: plan.spec, of: plan.identity)
+        if let found = sharedOrDerivedInMemory(plan, from: known) { return found }
+        guard readsDisk else { return nil }
+        for spec in known + possible {
+            let key = spec.key(for: plan.identity)
+            guard let larger = await fromDisk(key, .disk), let image = try? plan.spec.reduced(larger) else { continue }
+            return (Made(image: image, origin: .derived), await lifetimeOnDisk(of: key, plan.source))
+        }
+        return nil
     }
 
-    /// Does the same on a thread that may block, for an image that is wanted of a source with unlimited results.
+    /// Does the same on the calling thread, for an image that is wanted of a source with unlimited results. Must not be
+    /// called on the threads for lookups, which also carry out the writes that this may wait for.
     func findBlocking(_ plan: Plan) -> Made? {
-        if plan.options.contains(.readMemory), let image = cache[plan.key] { return Made(image: image, origin: .memory) }
+        if plan.options.contains(.readMemory), let found = inMemory(plan) { return found.made }
         let readsDisk = plan.options.contains(.readDisk)
         if readsDisk, let image = cache.valueOnDiskBlocking(forKey: plan.key, levels: diskLevels(plan.options)) {
             derivedSizes.add(plan.spec, of: plan.identity)
             return Made(image: image, origin: .disk)
         }
-        if let image = externalThumbnail(plan) { return Made(image: image, origin: .shared) }
         let (known, possible) = derivedSizes.candidates(for: plan.spec, of: plan.identity)
-        if let (image, _) = derivedInMemory(plan, from: known) { return Made(image: image, origin: .derived) }
+        if let found = sharedOrDerivedInMemory(plan, from: known) { return found.made }
         guard readsDisk else { return nil }
         for spec in known + possible {
             let larger = cache.valueOnDiskBlocking(forKey: spec.key(for: plan.identity), levels: .disk)
@@ -75,9 +77,19 @@ final class ResultStore: Sendable {
         return nil
     }
 
-    /// A thumbnail that programs share.
-    private func externalThumbnail(_ plan: Plan) -> PixelImage? {
-        configuration.externalThumbnails?.thumbnail(of: plan.source, for: render(plan))
+    private func inMemory(_ plan: Plan) -> (made: Made, lifetime: ResultLifetime)? {
+        guard let image = cache[plan.key] else { return nil }
+        return (Made(image: image, origin: .memory), lifetimeInMemory(of: plan.key, plan.source))
+    }
+
+    /// A thumbnail that programs share, or an image made from a larger one in memory.
+    private func sharedOrDerivedInMemory(
+        _ plan: Plan, from known: [ResultSpec]
+    ) -> (made: Made, lifetime: ResultLifetime)? {
+        if let image = configuration.externalThumbnails?.thumbnail(of: plan.source, for: render(plan)) {
+            return (Made(image: image, origin: .shared), .unlimited)
+        }
+        return derivedInMemory(plan, from: known).map { (Made(image: $0.image, origin: .derived), $0.lifetime) }
     }
 
     /// How long an image in memory may be kept. Results of local sources have no limit.
@@ -85,6 +97,14 @@ final class ResultStore: Sendable {
         guard source is any RemoteImageSource else { return .unlimited }
         let area = cache.original
         return ResultLifetime(expires: area.memory.expiry(forKey: area.slot(key)))
+    }
+
+    /// How long an image made from one on disk may be kept.
+    private func lifetimeOnDisk(of key: CacheKey, _ source: any ImageSource) async -> ResultLifetime {
+        guard source is any RemoteImageSource else { return .unlimited }
+        // Gone meanwhile: its time is not known any more.
+        guard let info = try? await cache.info(forKey: key) else { return .none }
+        return ResultLifetime(expires: info.expires)
     }
 
     /// Whether an image is on disk, without reading it.
@@ -105,22 +125,6 @@ final class ResultStore: Sendable {
     }
 
     // MARK: Derived sizes
-
-    /// An image made from a larger one of the same source.
-    private func fromDerived(_ plan: Plan) async -> (image: PixelImage, lifetime: ResultLifetime)? {
-        let (known, possible) = derivedSizes.candidates(for: plan.spec, of: plan.identity)
-        if let found = derivedInMemory(plan, from: known) { return found }
-        guard plan.options.contains(.readDisk) else { return nil }
-        for spec in known + possible {
-            let key = spec.key(for: plan.identity)
-            guard let larger = await fromDisk(key, .disk), let image = try? plan.spec.reduced(larger) else { continue }
-            guard plan.source is any RemoteImageSource else { return (image, .unlimited) }
-            // Gone meanwhile: its time is not known any more.
-            guard let info = try? await cache.info(forKey: key) else { return (image, .none) }
-            return (image, ResultLifetime(expires: info.expires))
-        }
-        return nil
-    }
 
     /// An image made from a larger one of the same source in memory.
     func derivedInMemory(_ plan: Plan) -> (image: PixelImage, lifetime: ResultLifetime)? {
@@ -152,7 +156,7 @@ final class ResultStore: Sendable {
         }
     }
 
-    /// Does the same on a thread that may block.
+    /// Does the same on a thread that may block, but for the threads for lookups.
     func insertBlocking(_ image: PixelImage, plan: Plan, lifetime: ResultLifetime) {
         guard let (levels, timeToLive) = storage(plan, lifetime) else { return }
         do throws(CacheError) {

@@ -55,7 +55,9 @@ final class TransferPreviewMaker: Sendable {
         }
     }
 
-    private func preview(_ arrival: inout ImageArrival, _ previews: RequestScheduler.Previews) async throws -> PixelImage? {
+    private func preview(
+        _ arrival: inout ImageArrival, _ previews: RequestScheduler.Previews
+    ) async throws -> PixelImage? {
         let next = try await queue.run(following: previews.priority) { try await arrival.next() }
         guard let image = next?.image else { return nil }
         let processors = previews.spec.processors
