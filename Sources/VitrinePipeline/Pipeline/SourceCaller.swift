@@ -1,27 +1,27 @@
-import VitrineCore
+package import VitrineCore
 import VitrineImaging
 
 /// Calls sources. Each call waits for a slot of its queue, and then runs on a thread that may block, on the main actor,
 /// or in a task, with a time limit. A source that hangs keeps its thread; the slot goes to the next call.
-final class SourceCaller: Sendable {
+package final class SourceCaller: Sendable {
     /// A call that waits for a slot or runs.
-    struct Call: Sendable {
+    package struct Call: Sendable {
         let id: Int
         let slot: QueueSlot
     }
 
     /// The code of a call, and where it runs.
-    enum Body: Sendable {
+    package enum Body: Sendable {
         /// On a thread of this priority that may block, or on the main actor.
         case blocking(priority: RequestPriority = .normal, onMainActor: Bool = false, @Sendable () -> Void)
         case task(@Sendable () async -> Void)
     }
 
     /// Called in place of, or beside, the body of a call that took too long or was not made.
-    typealias FailureHandler = @Sendable (_ error: (_ source: String) -> ImagePipelineError) -> Void
+    package typealias FailureHandler = @Sendable (_ error: (_ source: String) -> ImagePipelineError) -> Void
 
     /// Calls for images.
-    let making: WorkQueue
+    package let making: WorkQueue
     /// Calls for identities.
     let identifying = WorkQueue(limit: 4)
     /// Calls for the previews that sources have.
@@ -29,7 +29,7 @@ final class SourceCaller: Sendable {
     let pool: ForeignCallPool
     private let lastID = Locked(0)
 
-    init(_ configuration: ImagePipeline.Configuration) {
+    package init(_ configuration: ImagePipeline.Configuration) {
         making = WorkQueue(
             limit: configuration.concurrency, reserved: configuration.concurrency > 1 ? [.low: 1] : [:])
         pool = ForeignCallPool(
@@ -39,7 +39,7 @@ final class SourceCaller: Sendable {
     }
 
     /// Creates a call that belongs to no batch.
-    func newCall(_ priority: PrioritySource = PrioritySource()) -> Call {
+    package func newCall(_ priority: PrioritySource = PrioritySource()) -> Call {
         // Counted down, as the scheduler counts its batches up: all share the pool.
         let id = lastID.withLock { id in
             id -= 1
@@ -49,7 +49,7 @@ final class SourceCaller: Sendable {
     }
 
     /// Makes a call when it has a slot. The slot is given back, and the time ends, with the body.
-    func enqueue(_ call: Call, on queue: WorkQueue, body: Body, onFailure: @escaping FailureHandler) {
+    package func enqueue(_ call: Call, on queue: WorkQueue, body: Body, onFailure: @escaping FailureHandler) {
         let timed: Body =
             switch body {
             case .blocking(let priority, let onMainActor, let body):
@@ -88,7 +88,7 @@ final class SourceCaller: Sendable {
     }
 
     /// Takes a call out of its queue, or abandons it if it runs.
-    func cancel(_ call: Call) {
+    package func cancel(_ call: Call) {
         call.slot.cancel()
         abandon(call)
     }
@@ -99,7 +99,7 @@ final class SourceCaller: Sendable {
     /// Makes a call and returns its value. It is cancelled with the calling task.
     ///
     /// - Parameter start: Enqueues the call; given the closure for its result, of which the first counts.
-    func value<Value: Sendable>(
+    package func value<Value: Sendable>(
         priority: PrioritySource = PrioritySource(),
         _ start: (_ call: Call, _ deliver: @escaping @Sendable (Result<Value, any Error>) -> Void) -> Void
     ) async throws -> Value {
@@ -117,7 +117,7 @@ final class SourceCaller: Sendable {
     // MARK: Identities
 
     /// Returns a source's identity, asked for where the source may be asked.
-    func identity(of source: any ImageSource) async throws -> CacheKey {
+    package func identity(of source: any ImageSource) async throws -> CacheKey {
         if let known = source.knownIdentity { return known }
         return try await value { call, deliver in
             findIdentity(of: source, call) { result in deliver(result.mapError { $0 as any Error }) }

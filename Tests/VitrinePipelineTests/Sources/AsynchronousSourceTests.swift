@@ -127,6 +127,56 @@ import VitrinePipeline
         await pipeline.waitUntilIdle()
     }
 
+    /// A source that makes no two images in one call, and none of 200 pixels.
+    private struct OneByOne: ImageSource {
+        let sizes = Recorder<Int>()
+        var knownIdentity: CacheKey? { "one by one" }
+
+        func identity() async throws(ImagePipelineError) -> CacheKey { "one by one" }
+
+        func image(_ request: RenderRequest) async throws -> PixelImage { try drawing(request) }
+
+        func images(_ requests: [RenderRequest]) async throws -> [PixelImage] {
+            throw ImageError.invalidRequest(reason: "several images")
+        }
+
+        func drawing(_ request: RenderRequest) throws -> PixelImage {
+            sizes.add(request.size.width)
+            guard request.size.width != 200 else { throw TestFailure() }
+            return PixelImage(size: request.size, color: .black)
+        }
+    }
+
+    /// The same, on a thread.
+    private struct BlockingOneByOne: BlockingImageSource {
+        let base: OneByOne
+        var knownIdentity: CacheKey? { "one by one" }
+
+        func identity() throws(ImagePipelineError) -> CacheKey { "one by one" }
+
+        func image(_ request: RenderRequest) throws -> PixelImage { try base.drawing(request) }
+
+        func images(_ requests: [RenderRequest]) throws -> [PixelImage] {
+            throw ImageError.invalidRequest(reason: "several images")
+        }
+    }
+
+    @Test(arguments: [false, true]) func aRequestThatCannotBeMetFailsAlone(blocks: Bool) async throws {
+        let pipeline = ImagePipeline.withoutDisk(concurrency: 1)
+        let oneByOne = OneByOne()
+        let source: any ImageSource = blocks ? BlockingOneByOne(base: oneByOne) : oneByOne
+        pipeline.setSuspended(true)
+        let tasks = [100, 200, 300].map { ImageTask.counted(source, $0) }
+        for task in tasks { pipeline.start(task) }
+        pipeline.setSuspended(false)
+        #expect(try await tasks[0].value.width == 100)
+        #expect(try await tasks[2].value.width == 300)
+        let error = await #expect(throws: ImagePipelineError.self) { try await tasks[1].value }
+        guard case .underlying(_, is TestFailure)? = error else { return #expect(Bool(false), "\(error!)") }
+        #expect(oneByOne.sizes.all == [100, 200, 300] && pipeline.statistics.calls == 1)
+        await pipeline.waitUntilIdle()
+    }
+
     @Test func aThreadMayWaitForTheImage() async throws {
         let pipeline = ImagePipeline.withoutDisk()
         let drawing = Drawing()
