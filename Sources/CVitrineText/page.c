@@ -124,3 +124,30 @@ ctext_status ctext_draw_page(const ctext_page *page, int32_t width, int32_t heig
     draw(page, context);
     return ctext_finish(context, surface, width, height, pixels);
 }
+
+// Where the base line is, as a part of the height: room above for capitals with accents, below for descenders.
+static const double base_line = 0.74;
+
+ctext_status ctext_draw_label(const ctext_label *label, int32_t width, int32_t height, uint8_t *pixels) {
+    cairo_surface_t *surface = ctext_surface(width, height);
+    if (!surface) return CTEXT_MEMORY;
+    cairo_t *context = cairo_create(surface);
+    PangoLayout *layout = pango_cairo_create_layout(context);
+    set_fonts(pango_layout_get_context(layout));
+    pango_layout_context_changed(layout);
+    PangoFontDescription *font = pango_font_description_from_string("sans-serif");
+    pango_font_description_set_absolute_size(font, label->font_size * PANGO_SCALE);
+    if (label->bold) pango_font_description_set_weight(font, PANGO_WEIGHT_BOLD);
+    pango_layout_set_font_description(layout, font);
+    pango_font_description_free(font);
+    pango_layout_set_width(layout, width * PANGO_SCALE);
+    pango_layout_set_ellipsize(layout, PANGO_ELLIPSIZE_MIDDLE);
+    pango_layout_set_single_paragraph_mode(layout, TRUE);
+    pango_layout_set_text(layout, label->text, (int)label->count);
+    // Fonts of other scripts are taller than the first one: all lines stand on one base line.
+    cairo_move_to(context, 0, height * base_line - (double)pango_layout_get_baseline(layout) / PANGO_SCALE);
+    cairo_set_source_rgb(context, 0, 0, 0);
+    pango_cairo_show_layout(context, layout);
+    g_object_unref(layout);
+    return ctext_finish(context, surface, width, height, pixels);
+}

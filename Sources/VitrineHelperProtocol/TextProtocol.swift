@@ -8,12 +8,27 @@ package struct TextParameters: Sendable, Equatable {
         case font = 0
         /// The first page of a text.
         case text = 1
+        /// The lines of a text, one below the other, each in a row of ``TextParameters/row``.
+        case labels = 2
+    }
+
+    /// How a line is drawn.
+    package struct Row: Sendable, Equatable {
+        /// Width and height in pixels. The middle of a line that is wider is left out.
+        package var size = PixelSize.zero
+        /// The size of the font in pixels.
+        package var fontSize = 0.0
+        package var isBold = false
+
+        package init() {}
     }
 
     package var kind = Kind.text
     /// The file name's extension, which tells the language of a text; empty for none.
     package var fileExtension = ""
     package var target = DocumentTarget()
+    /// The rows of labels; unused by the other kinds.
+    package var row = Row()
 
     package init() {}
 
@@ -22,6 +37,10 @@ package struct TextParameters: Sendable, Equatable {
         wire.write(kind.rawValue)
         wire.write(fileExtension, limit: 16)
         target.write(to: &wire)
+        wire.write(row.size.width)
+        wire.write(row.size.height)
+        wire.write(row.fontSize)
+        wire.write(row.isBold)
         return wire.bytes
     }
 
@@ -31,6 +50,9 @@ package struct TextParameters: Sendable, Equatable {
         kind = wire.enumeration(Kind.self, or: .text)
         fileExtension = wire.text()
         target = DocumentTarget(&wire)
+        row.size = PixelSize(width: wire.int(), height: wire.int())
+        row.fontSize = wire.double()
+        row.isBold = wire.bool()
         guard wire.isComplete else { return nil }
     }
 }

@@ -7,8 +7,6 @@ struct TextLines {
     static let columns = 100
     /// Characters of a line that are kept: the rest of a line is not seen, but may be expensive.
     private static let maximumCharacters = 200
-    /// Combining marks of a character that are kept.
-    private static let maximumMarks = 8
     private static let tab = 4
 
     private(set) var lines: [String] = []
@@ -31,12 +29,7 @@ struct TextLines {
                 line += String(repeating: " ", count: spaces)
                 count += spaces
             } else {
-                let scalars = character.unicodeScalars.prefix(1 + Self.maximumMarks).map {
-                    // Controls, and marks that turn the direction of all that follows.
-                    $0.properties.generalCategory == .control || (0x202A...0x202E).contains($0.value)
-                        || (0x2066...0x2069).contains($0.value) ? " " : $0
-                }
-                line.unicodeScalars.append(contentsOf: scalars)
+                line.unicodeScalars.append(contentsOf: character.drawableScalars)
                 count += 1
             }
         }
@@ -46,6 +39,20 @@ struct TextLines {
     private mutating func append(_ line: String, _ count: Int) {
         lines.append(line)
         longest = max(longest, count)
+    }
+}
+
+extension Character {
+    /// Combining marks of a character that are kept.
+    private static let maximumMarks = 8
+
+    /// What is drawn of a character: no controls, no marks that turn the direction of all that follows, and not more
+    /// combining marks than a script has.
+    var drawableScalars: [Unicode.Scalar] {
+        unicodeScalars.prefix(1 + Self.maximumMarks).map {
+            $0.properties.generalCategory == .control || (0x202A...0x202E).contains($0.value)
+                || (0x2066...0x2069).contains($0.value) ? " " : $0
+        }
     }
 }
 

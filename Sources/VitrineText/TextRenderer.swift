@@ -2,7 +2,7 @@ import CVitrineText
 import VitrineHelperProtocol
 import VitrineImaging
 
-/// Draws letters of fonts, and first pages of texts, at the requested size.
+/// Draws letters of fonts, first pages of texts, and single lines, at the requested size.
 struct TextRenderer: DocumentRendering {
     /// A page of A4, in points.
     private static let page = PointSize(width: 595, height: 842)
@@ -22,6 +22,7 @@ struct TextRenderer: DocumentRendering {
         guard let parameters = TextParameters(request.parameters) else {
             throw .invalidRequest(reason: "the request is malformed")
         }
+        if parameters.kind == .labels { return try labels(source, parameters.row, limits: request.limits) }
         let points = parameters.kind == .font ? Self.specimen : Self.page
         let size = try PageGeometry(points, limits: request.limits).pixels(for: parameters.target)
         let storage = PixelStorage(zeroedByteCount: size.pixelCount * 3)
@@ -29,10 +30,9 @@ struct TextRenderer: DocumentRendering {
             throw .invalidRequest(reason: "a picture without pixels")
         }
         let status =
-            switch parameters.kind {
-            case .font: try drawFont(source, size: size, pixels: pixels, limits: request.limits)
-            case .text: try drawText(source, fileExtension: parameters.fileExtension, size: size, pixels: pixels)
-            }
+            parameters.kind == .font
+            ? try drawFont(source, size: size, pixels: pixels, limits: request.limits)
+            : try drawText(source, fileExtension: parameters.fileExtension, size: size, pixels: pixels)
         switch status {
         case CTEXT_OK: break
         case CTEXT_MEMORY:
@@ -105,4 +105,68 @@ struct TextRenderer: DocumentRendering {
     /// The width of a character of monospaced fonts to their size.
     private static let advance = 0.602
     private static let proseSize = 15.0
+
+    // MARK: Labels
+
+    /// Labels of one request.
+    private static let maximumLabels = 1_024
+    /// Bytes of all labels of one request.
+    private static let maximumLabelBytes = 1 << 20
+    /// Characters at the beginning, and at the end, of a label that are laid out. No row has room for more.
+    private static let labelEnds = 400
+
+    /// Draws each line of a text in a row of its own.
+    private func labels(
+        _ source: ByteSource, _ row: TextParameters.Row, limits: ImageLimits
+    ) throws(ImageError) -> DecodedImage {
+        guard (1...32_767).contains(row.size.width), (1...1_024).contains(row.size.height),
+            row.fontSize >= 1, row.fontSize <= Double(row.size.height)
+        else { throw .invalidRequest(reason: "labels of \(row.size) pixels with a font of \(row.fontSize) pixels") }
+        guard source.count <= Self.maximumLabelBytes else {
+            throw .limitExceeded(
+                input: source.name, limit: .inputBytes, actual: source.count, allowed: Self.maximumLabelBytes)
+        }
+        let bytes = try source.allBytes()
+        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
+        guard lines.count <= Self.maximumLabels else { throw .invalidRequest(reason: "\(lines.count) labels at once") }
+        let points = PointSize(width: Double(row.size.width), height: Double(row.size.height * lines.count))
+        let size = try PageGeometry(points, limits: limits).pixels(for: DocumentTarget())
+        let rowBytes = row.size.pixelCount * 3
+        let storage = PixelStorage(zeroedByteCount: rowBytes * lines.count)
+        guard let pixels = storage.bytes.bindMemory(to: UInt8.self).baseAddress else {
+            throw .invalidRequest(reason: "labels without pixels")
+        }
+        for (index, line) in lines.enumerated() {
+            guard draw(line, row, pixels: pixels + index * rowBytes) == CTEXT_OK else {
+                throw .limitExceeded(input: "labels", limit: .memory, actual: size.pixelCount * 4, allowed: 0)
+            }
+        }
+        let plane = PixelPlane(width: size.width, height: size.height, channels: 3, storage: storage)
+        return DecodedImage(planes: [plane], model: .rgb, alpha: .none)
+    }
+
+    private func draw(
+        _ line: Substring, _ row: TextParameters.Row, pixels: UnsafeMutablePointer<UInt8>
+    ) -> ctext_status {
+        var text = ""
+        func append(_ part: Substring) {
+            for character in part { text.unicodeScalars.append(contentsOf: character.drawableScalars) }
+        }
+        if line.count > 2 * Self.labelEnds {
+            append(line.prefix(Self.labelEnds))
+            append("…")
+            append(line.suffix(Self.labelEnds))
+        } else {
+            append(line)
+        }
+        return text.withUTF8 { text in
+            var label = ctext_label()
+            label.text = UnsafeRawPointer(text.baseAddress)?.assumingMemoryBound(to: CChar.self)
+            label.count = text.count
+            (label.bold, label.font_size) = (row.isBold, row.fontSize)
+            return withUnsafePointer(to: label) {
+                ctext_draw_label($0, Int32(row.size.width), Int32(row.size.height), pixels)
+            }
+        }
+    }
 }

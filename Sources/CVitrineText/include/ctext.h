@@ -1,4 +1,4 @@
-// pango, cairo, harfbuzz and freetype behind plain types: a page of text, and a specimen of a font. For one thread.
+// pango, cairo, harfbuzz and freetype behind plain types: a page of text, a line, and a specimen of a font. For one thread.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,12 +28,23 @@ typedef struct {
     double width, height, margin, font_size;
 } ctext_page;
 
+// One line of text.
+typedef struct {
+    const char *text; // UTF-8
+    size_t count;
+    bool bold;
+    double font_size; // pixels
+} ctext_label;
+
 // The version of pango, for example "1.50.12".
 const char *ctext_version(void);
 // Loads what drawing needs: lists of fonts, and the first ones.
 void ctext_start(void);
 // Draws a page in black on white. `pixels` has room for rows of red, green and blue without gaps.
 ctext_status ctext_draw_page(const ctext_page *, int32_t width, int32_t height, uint8_t *pixels);
+// Draws a line in black on white, in whatever fonts have its characters. The middle of a line that is wider than `width`
+// becomes an ellipsis. A line that is written from the right begins at the right.
+ctext_status ctext_draw_label(const ctext_label *, int32_t width, int32_t height, uint8_t *pixels);
 // Draws a few letters of a font in black on white, as large as fits. `samples` are texts in UTF-8, each with its final
 // 0, the last one empty: the first one whose characters the font has is drawn, or else its first glyphs.
 ctext_status ctext_draw_font(const void *bytes, size_t count, const char *samples, int32_t width, int32_t height,

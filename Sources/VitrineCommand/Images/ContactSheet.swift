@@ -1,10 +1,11 @@
 import VitrineCore
 import VitrineImaging
+import VitrinePipeline
 import VitrinePixels
 
-/// Lays out pictures in a grid with two lines of caption each.
+/// Lays out images in a grid, with captions.
 package struct ContactSheet: Sendable {
-    /// One picture of the sheet.
+    /// One image of the sheet.
     package struct Item: Sendable {
         package var image: PixelImage
         /// First line of the caption, for example a file name.
@@ -19,40 +20,74 @@ package struct ContactSheet: Sendable {
         }
     }
 
+    /// The text below each image.
+    package enum Captions: String, Sendable, CaseIterable {
+        /// The title and the detail.
+        case full
+        /// The title alone.
+        case name
+        case none
+
+        /// The height of the captions and of the space around them.
+        fileprivate var height: Int {
+            switch self {
+            case .full: 62
+            case .name: 42
+            case .none: 16
+            }
+        }
+    }
+
     /// Cells a row; nil (the default) for about as many as rows, at most 6.
     package var columns: Int?
-    /// Width and height in pixels of the space for one picture. Larger pictures are reduced, smaller ones centred.
-    package var pictureSize: PixelSize
-    /// A heading above all cells.
+    /// Width and height in pixels of the space for one image. Larger images are reduced, smaller ones centred.
+    package var imageSize: PixelSize
+    /// A heading above all cells; empty for none.
     package var title: String
+    package var captions: Captions
+    /// The helpers that draw the texts.
+    package var textWorkers = TextWorkers.shared
 
     private static let margin = 28
     private static let gap = 20
     private static let padding = 16
-    private static let captionHeight = 62
     private static let headingHeight = 56
+    /// A row of a caption.
+    private static let rowHeight = 22
+    private static let fontSize = 15.0
+    private static let headingRow = 36
+    private static let headingFontSize = 25.0
+    private static let ink = PixelColor(red: 31, green: 36, blue: 48)
+    private static let paleInk = PixelColor(red: 118, green: 126, blue: 142)
 
-    package init(title: String = "", columns: Int? = nil, pictureSize: PixelSize = PixelSize(width: 264, height: 200)) {
+    package init(
+        title: String = "", columns: Int? = nil, imageSize: PixelSize = PixelSize(width: 264, height: 200),
+        captions: Captions = .full
+    ) {
         self.title = title
         self.columns = columns
-        self.pictureSize = pictureSize
+        self.imageSize = imageSize
+        self.captions = captions
     }
 
-    /// Draws the sheet: an opaque picture.
+    /// Whether it has texts, which only `vitrine-text` draws.
+    package var hasText: Bool { captions != .none || !title.isEmpty }
+
+    /// Draws the sheet: an opaque image. Blocks.
     ///
     /// - Throws: ``ImageError/invalidRequest(reason:)`` without items or for sizes out of range;
     ///   ``ImageError/limitExceeded(input:limit:actual:allowed:)`` when the sheet would be larger than
-    ///   ``ImageLimits/maximumOutputSide``.
-    package func draw(_ items: [Item]) throws(ImageError) -> PixelImage {
-        guard !items.isEmpty else { throw .invalidRequest(reason: "a contact sheet needs a picture") }
-        try ProcessorCheck.value(items.count, in: 1...10_000, "pictures on a contact sheet")
-        try ProcessorCheck.value(pictureSize.width, in: 16...2_048, "picture width on a contact sheet")
-        try ProcessorCheck.value(pictureSize.height, in: 16...2_048, "picture height on a contact sheet")
+    ///   ``ImageLimits/maximumOutputSide``; ``ImagePipelineError/helperMissing(_:source:)`` for texts without
+    ///   `vitrine-text`.
+    package func draw(_ items: [Item]) throws -> PixelImage {
+        guard !items.isEmpty else { throw ImageError.invalidRequest(reason: "a contact sheet needs an image") }
+        try ProcessorCheck.value(items.count, in: 1...10_000, "images on a contact sheet")
+        try ProcessorCheck.value(imageSize.width, in: 16...2_048, "image width on a contact sheet")
+        try ProcessorCheck.value(imageSize.height, in: 16...2_048, "image height on a contact sheet")
         let across = max(1, min(items.count, columns ?? min(6, Int(Double(items.count).squareRoot().rounded(.up)))))
         let down = (items.count + across - 1) / across
         let cell = PixelSize(
-            width: pictureSize.width + 2 * Self.padding,
-            height: pictureSize.height + Self.padding + Self.captionHeight)
+            width: imageSize.width + 2 * Self.padding, height: imageSize.height + Self.padding + captions.height)
         let top = Self.margin + (title.isEmpty ? 0 : Self.headingHeight)
         let size = PixelSize(
             width: 2 * Self.margin + across * cell.width + (across - 1) * Self.gap,
@@ -60,12 +95,28 @@ package struct ContactSheet: Sendable {
         try ProcessorCheck.outputSide(size, "contact sheet")
 
         var canvas = SheetCanvas(size: size, color: PixelColor(red: 243, green: 244, blue: 247))
-        let heading = SheetCanvas.truncated(title, width: size.width - 2 * Self.margin, scale: 3)
-        canvas.write(heading, x: Self.margin, y: Self.margin, scale: 3, color: PixelColor(red: 31, green: 36, blue: 48))
+        if !title.isEmpty {
+            let room = PixelSize(width: size.width - 2 * Self.margin, height: Self.headingRow)
+            let heading = TextLabels(
+                size: room, fontSize: Self.headingFontSize, isBold: true, workers: textWorkers)
+            for image in try heading.images(of: [title]) {
+                canvas.write(image, x: Self.margin, y: Self.margin, color: Self.ink)
+            }
+        }
+        let row = PixelSize(width: imageSize.width, height: Self.rowHeight)
+        let labels = TextLabels(size: row, fontSize: Self.fontSize, workers: textWorkers)
+        let titles = captions == .none ? [] : try labels.images(of: items.map(\.title))
+        let details = captions == .full ? try labels.images(of: items.map(\.detail)) : []
         for (index, item) in items.enumerated() {
             let x = Self.margin + index % across * (cell.width + Self.gap)
             let y = top + index / across * (cell.height + Self.gap)
             try draw(item, x: x, y: y, cell: cell, on: &canvas)
+            let caption = y + Self.padding + imageSize.height + 8
+            if captions != .none { canvas.write(titles[index], x: x + Self.padding, y: caption, color: Self.ink) }
+            if captions == .full {
+                canvas.write(
+                    details[index], x: x + Self.padding, y: caption + Self.rowHeight, color: Self.paleInk)
+            }
         }
         return canvas.image
     }
@@ -78,31 +129,27 @@ package struct ContactSheet: Sendable {
         try canvas.fill(
             x: x, y: y, size: cell, radius: 12, color: .white,
             border: ImageBorder(color: PixelColor(red: 221, green: 225, blue: 232)))
-        let picture = AreaReduction.apply(to: item.image, size: fitted(item.image.size))
+        let image = AreaReduction.apply(to: item.image, size: fitted(item.image.size))
         canvas.draw(
-            picture, x: x + Self.padding + (pictureSize.width - picture.width) / 2,
-            y: y + Self.padding + (pictureSize.height - picture.height) / 2)
-        let caption = y + Self.padding + pictureSize.height + 12
-        let title = SheetCanvas.truncated(item.title, width: pictureSize.width, scale: 2)
-        let detail = SheetCanvas.truncated(item.detail, width: pictureSize.width, scale: 2)
-        canvas.write(title, x: x + Self.padding, y: caption, scale: 2, color: PixelColor(red: 31, green: 36, blue: 48))
-        canvas.write(
-            detail, x: x + Self.padding, y: caption + 22, scale: 2, color: PixelColor(red: 118, green: 126, blue: 142))
+            image, x: x + Self.padding + (imageSize.width - image.width) / 2,
+            y: y + Self.padding + (imageSize.height - image.height) / 2)
     }
 
-    /// Returns the size at which a picture is shown: its own, or reduced to fit.
+    /// Returns the size at which an image is shown: its own, or reduced to fit.
     private func fitted(_ size: PixelSize) -> PixelSize {
         let factor = min(
-            1, Double(pictureSize.width) / Double(size.width), Double(pictureSize.height) / Double(size.height))
+            1, Double(imageSize.width) / Double(size.width), Double(imageSize.height) / Double(size.height))
         return PixelSize(
             width: max(1, Int((Double(size.width) * factor).rounded())),
             height: max(1, Int((Double(size.height) * factor).rounded())))
     }
 }
 
-/// An opaque picture that is being drawn on: rectangles, pictures and captions.
+/// An opaque image that is being drawn on: rectangles, images and captions.
 private struct SheetCanvas {
     private(set) var image: PixelImage
+    /// Around images: seen on white ones alone.
+    private static let borderColor = PixelColor(red: 0, green: 0, blue: 0, alpha: 36)
 
     init(size: PixelSize, color: PixelColor) {
         image = PixelImage(size: size, color: PixelColor(red: color.red, green: color.green, blue: color.blue))
@@ -116,31 +163,40 @@ private struct SheetCanvas {
         image.compose(tile.converted(to: .premultiplied), x: x, y: y)
     }
 
-    /// Draws a picture; transparent parts show a checkerboard.
-    mutating func draw(_ picture: PixelImage, x: Int, y: Int) {
-        guard picture.hasAlpha else {
-            image.compose(picture, x: x, y: y)
+    /// Draws an image. An opaque one gets a border outside its pixels, as a white page would have no edge on the white
+    /// cell; transparent parts show a checkerboard.
+    mutating func draw(_ top: PixelImage, x: Int, y: Int) {
+        guard top.hasAlpha else {
+            let size = PixelSize(width: top.width + 2, height: top.height + 2)
+            let frame = PixelImage(size: size, color: Self.borderColor).converted(to: .premultiplied)
+            image.compose(frame, x: x - 1, y: y - 1)
+            image.compose(top, x: x, y: y)
             return
         }
-        var board = SheetCanvas.checkerboard(picture.size)
-        board.compose(picture.converted(to: .premultiplied), x: 0, y: 0)
+        var board = SheetCanvas.checkerboard(top.size)
+        board.compose(top.converted(to: .premultiplied), x: 0, y: 0)
         image.compose(board, x: x, y: y)
     }
 
-    /// Draws text whose capitals begin at row `y`, each point of the font `scale` pixels wide and high.
-    mutating func write(_ text: String, x: Int, y: Int, scale: Int, color: PixelColor) {
-        var left = x
-        for character in text {
-            let glyph = SheetCanvas.stencil(character, scale: scale, color: color)
-            image.compose(glyph, x: left, y: y)
-            left += BitmapFont.advance * scale
+    /// Draws a text in a colour.
+    ///
+    /// - Parameter label: The text in black on white.
+    mutating func write(_ label: PixelImage, x: Int, y: Int, color: PixelColor) {
+        let ink = PixelMath.premultiplied(color)
+        let text = PixelImage(width: label.width, height: label.height, alpha: .premultiplied) { target in
+            label.withUnsafeBytes { source in
+                for row in 0..<label.height {
+                    for column in 0..<label.width {
+                        // Green is the closest to the lightness of emoji, which have colours.
+                        let green = source[row * label.bytesPerRow + column * PixelImage.bytesPerPixel + 1]
+                        let pixel = PixelMath.scale(ink, UInt32(255 - green))
+                        target.storeBytes(
+                            of: pixel.littleEndian, toByteOffset: (row * label.width + column) * 4, as: UInt32.self)
+                    }
+                }
+            }
         }
-    }
-
-    /// Returns the text cut to a width in pixels, with an ellipsis for the missing part.
-    static func truncated(_ text: String, width: Int, scale: Int) -> String {
-        let fitting = max(0, (width + scale) / (BitmapFont.advance * scale))
-        return text.count <= fitting ? text : text.prefix(max(0, fitting - 1)) + "…"
+        image.compose(text, x: x, y: y)
     }
 
     private static func checkerboard(_ size: PixelSize) -> PixelImage {
@@ -154,65 +210,4 @@ private struct SheetCanvas {
             }
         }
     }
-
-    /// Returns a character as a picture with softened steps: like Scale2x (A. Mazzoleni, scale2x.it), it fills corners
-    /// of a diagonal with half the colour.
-    private static func stencil(_ character: Character, scale: Int, color: PixelColor) -> PixelImage {
-        let rows = BitmapFont.rows(of: character)
-        func point(_ x: Int, _ y: Int) -> Bool {
-            rows.indices.contains(y) && x >= 0 && x < BitmapFont.width && rows[y] >> UInt8(4 - x) & 1 == 1
-        }
-        let ink = PixelMath.premultiplied(color), half = PixelMath.scale(ink, 110)
-        let width = BitmapFont.width * scale, height = BitmapFont.height * scale
-        return PixelImage(width: width, height: height, alpha: .premultiplied) { target in
-            for y in 0..<height {
-                for x in 0..<width {
-                    let column = x / scale, row = y / scale
-                    // The neighbours on the side of the point this pixel is in.
-                    let dx = 2 * (x % scale) + 1 < scale ? -1 : 2 * (x % scale) + 1 > scale ? 1 : 0
-                    let dy = 2 * (y % scale) + 1 < scale ? -1 : 2 * (y % scale) + 1 > scale ? 1 : 0
-                    let isDiagonal = dx != 0 && dy != 0 && point(column + dx, row) && point(column, row + dy)
-                        && !point(column - dx, row) && !point(column, row - dy) && !point(column + dx, row + dy)
-                    let pixel = point(column, row) ? ink : isDiagonal ? half : 0
-                    PixelMath.store(pixel, target.baseAddress! + (y * width + x) * 4)
-                }
-            }
-        }
-    }
-}
-
-/// A small font for captions: ASCII, 5 pixels wide and 9 high, of which 7 stand above the base line.
-///
-/// Drawn for this project.
-private enum BitmapFont {
-    static let width = 5
-    static let height = 9
-    /// From one character to the next.
-    static let advance = 6
-
-    /// Returns the rows of a character from the top, the leftmost pixel in bit 4; a question mark for unknown ones.
-    static func rows(of character: Character) -> [UInt8] { glyphs[character] ?? glyphs["?"] ?? [] }
-
-    /// Each character followed by its rows as digits of base 32 (`0`–`9`, `a`–`v`); rows left out at the end are blank.
-    private static let source = """
-        !4444404 "aa #aavavaa $4fke5u4 %op248j3 &cik8lid '44 (2488842 )8422248 *04lel4 +044v44 ,00000cc48
-        -000v .00000cc /01248g 0ehjlphe 14c4444e 2eh1248v 3v2421he 426aiv22 5vgu11he 668guhhe 7v124888 8ehhehhe
-        9ehhf12c :0cc00cc ;0cc00cc48 <248g842 =00v0v >8421248 ?eh12404 @eh1dlle Aehhvhhh Buhhuhhu Cehggghe Dsihhhis
-        Evgguggv Fvgguggg Gehgnhhf Hhhhvhhh Ie44444e J72222ic Khikokih Lggggggv Mhrllhhh Nhhpljhh Oehhhhhe Puhhuggg
-        Qehhhlid Ruhhukih Sfgge11u Tv444444 Uhhhhhhe Vhhhhha4 Whhhllla Xhha4ahh Yhhha444 Zv1248gv [e88888e \\0g8421
-        ]e22222e ^4ah _0000000v `84 a00e1fhf bggmphhu c00egghe d11djhhf e00ehvge f698s888 g00fhhhf1e hggmphhh i40c444e
-        j2062222ic kggikoki lc44444e m00qllll n00mphhh o00ehhhe p00uhhhugg q00fhhhf11 r00mpggg s00fge1u t88s8896
-        u00hhhjd v00hhha4 w00hllla x00ha4ah y00hhhhf1e z00v248v {2448442 |4444444 }8442448 ~008l2 ×00ha4ah ·000cc
-        …000000l
-        """
-
-    private static let glyphs: [Character: [UInt8]] = {
-        var glyphs: [Character: [UInt8]] = [" ": [UInt8](repeating: 0, count: height)]
-        for word in source.split(whereSeparator: \.isWhitespace) where word.count > 1 {
-            guard let character = word.first else { continue }
-            let rows = word.dropFirst().compactMap { UInt8(String($0), radix: 32) }
-            glyphs[character] = rows + [UInt8](repeating: 0, count: max(0, height - rows.count))
-        }
-        return glyphs
-    }()
 }

@@ -15,10 +15,13 @@ struct ContactSheetCommand: AsyncParsableCommand {
         commandName: "contact-sheet",
         abstract: "Draws all inputs with captions on one image.",
         discussion: """
-              vitrine contact-sheet ~/Pictures manual.pdf film.mp4 --recursive -o sheet.png
+              vitrine contact-sheet ~/Pictures manual.pdf video.mp4 --recursive -o sheet.png
+              vitrine contact-sheet *.jpg --columns 4 --title "Summer" --captions name -o sheet.jpg
+
+            Titles and captions are drawn by vitrine-text in the fonts of the system. Without it, a sheet has no text.
             """)
 
-    @Argument(help: "Images, PDFs, films, directories or web addresses; - is standard input.", completion: .file())
+    @Argument(help: "Images, PDFs, videos, directories or web addresses; - is standard input.", completion: .file())
     var inputs: [String]
 
     @Option(
@@ -36,11 +39,14 @@ struct ContactSheetCommand: AsyncParsableCommand {
     @Option(help: "Text above all images. (default: none)")
     var title: String?
 
+    @Option(help: "Text below each image: its name with its size and format, its name alone, or none.")
+    var captions = ContactSheet.Captions.full
+
     @Flag(help: "Use the files in directories.")
     var recursive = false
 
-    @OptionGroup(title: "Pages, films, web pages") var parts: PartOptions
-    @OptionGroup(title: "Pages, films, web pages") var web: WebPageOptions
+    @OptionGroup(title: "Pages, videos, web pages") var parts: PartOptions
+    @OptionGroup(title: "Pages, videos, web pages") var web: WebPageOptions
     @OptionGroup var caches: CacheOptions
     @OptionGroup var decoder: DecoderOptions
     @OptionGroup var progress: ProgressOption
@@ -87,8 +93,7 @@ struct ContactSheetCommand: AsyncParsableCommand {
         if !caches.noCache { try? await service.cache.flush() }
         do {
             if !cells.isEmpty {
-                let columns = columns ?? Self.columns(cells.count)
-                let sheet = try ContactSheet(title: title ?? "", columns: columns, pictureSize: room).draw(cells)
+                let sheet = try await draw(cells, room: room)
                 let format = (FormatArgument(path: output) ?? .png).outputFormat(quality: OutputFormat.defaultQuality)
                 let bytes = try sheet.encoded(as: format)
                 if output == "-" { Output.contents(bytes) } else { try AtomicFile.write(bytes, to: output) }
@@ -99,6 +104,17 @@ struct ContactSheetCommand: AsyncParsableCommand {
             failures += 1
         }
         if failures > 0 { throw ExitCode(1) }
+    }
+
+    private func draw(_ cells: [ContactSheet.Item], room: PixelSize) async throws -> PixelImage {
+        var sheet = ContactSheet(
+            title: title.map(Printable.line) ?? "", columns: columns ?? Self.columns(cells.count), imageSize: room,
+            captions: captions)
+        if sheet.hasText, !TextWorkers.shared.isAvailable {
+            Diagnostics.write("\(output): without title and captions, as vitrine-text is not installed")
+            (sheet.title, sheet.captions) = ("", .none)
+        }
+        return try await BlockingExecutor.shared.run { [sheet] in Result { try sheet.draw(cells) } }.get()
     }
 
     /// An image for the sheet, or the reason of its failure.
@@ -147,6 +163,8 @@ struct ContactSheetCommand: AsyncParsableCommand {
         }
     }
 }
+
+extension ContactSheet.Captions: ExpressibleByArgument {}
 
 extension MediaFormat {
     /// The short name for people.

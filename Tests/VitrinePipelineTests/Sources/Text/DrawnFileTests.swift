@@ -186,6 +186,8 @@ import VitrinePipeline
         var parameters = TextParameters()
         (parameters.kind, parameters.fileExtension, parameters.target.fit) = (.font, "swift", .cover)
         (parameters.target.size, parameters.target.allowsUpscaling) = (PixelSize(width: 3, height: 9), false)
+        parameters.row.size = PixelSize(width: 200, height: 22)
+        (parameters.row.fontSize, parameters.row.isBold) = (15.5, true)
         #expect(TextParameters(parameters.encoded()) == parameters)
         for count in 0..<parameters.encoded().count {
             #expect(TextParameters(Array(parameters.encoded().prefix(count))) == nil)
