@@ -67,10 +67,26 @@ enum CoverArgument: String, ExpressibleByArgument, CaseIterable {
     }
 }
 
-/// The options for loading web pages.
+/// The options for web addresses.
 struct WebPageOptions: ParsableArguments {
-    @Flag(help: "Load web pages and their resources from public addresses only, not from private networks.")
+    @Flag(help: "Draw web addresses as web pages, by a browser. Otherwise they are images, PDFs or videos.")
+    var webPage = false
+
+    @Flag(help: "Load from public addresses only, not from private networks.")
     var publicOnly = false
+
+    @Flag(
+        help: """
+            Run the browser without its sandbox, as root and in containers. A page that breaks the browser then has all \
+            rights of the command.
+            """)
+    var noBrowserSandbox = false
+
+    func validate() throws {
+        guard webPage || !noBrowserSandbox else {
+            throw ValidationError("--no-browser-sandbox needs --web-page")
+        }
+    }
 
     var policy: URLAccessPolicy { publicOnly ? .publicOnly : .userInitiated }
 }
@@ -116,7 +132,7 @@ struct PartOptions: ParsableArguments {
 
     /// Returns the source options for one page of `pages`, or for `--page`.
     func options(page: Int?) -> SourceDetector.Options {
-        var options = SourceDetector.Options(page: page ?? self.page ?? 1, moment: time?.moment ?? .poster)
+        var options = SourceDetector.Options(page: page ?? self.page ?? pages?.first ?? 1, moment: time?.moment ?? .poster)
         options.precision = exact ? .exact : .nearestKeyFrame
         options.password = password
         options.readsText = true

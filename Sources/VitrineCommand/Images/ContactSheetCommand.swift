@@ -133,22 +133,22 @@ struct ContactSheetCommand: AsyncParsableCommand {
         service: ImagePipeline
     ) async throws -> ContactSheet.Item {
         let options = parts.options(page: item.page)
-        let (source, kind) = try await item.source(options, web: web)
-        var detail = try await details(item, kind: kind, options: options)
-        let size = ImageResizer(size: room, mode: .fit, allowsUpscaling: kind.map(\.isDrawn) ?? true)
-        var request = ImageRequest(source, resizing: size)
+        let opened = try await item.open(options, web: web)
+        var detail = try await details(opened, options: options)
+        let size = ImageResizer(size: room, mode: .fit, allowsUpscaling: opened.kind.map(\.isDrawn) ?? true)
+        var request = ImageRequest(opened.source, resizing: size)
         request.executionPriority = .normal
-        if item.isWebPage || parts.password != nil { request.cacheLevels = [] }
+        if opened.item.isAddress || parts.password != nil { request.cacheLevels = [] }
         let image = try await service.image(for: request)
         if detail.isEmpty { detail = "web page" }
-        return ContactSheet.Item(image, title: item.caption, detail: detail)
+        return ContactSheet.Item(image, title: opened.item.caption, detail: detail)
     }
 
     private static func details(
-        _ item: InputItem, kind: FileKind?, options: SourceDetector.Options
+        _ opened: InputItem.Opened, options: SourceDetector.Options
     ) async throws -> String {
-        guard case .input(let input) = item.content else { return "" }
-        switch kind {
+        guard case .input(let input) = opened.item.content else { return "" }
+        switch opened.kind {
         case .image(let format)?:
             let info = try await ImageDecoder(limits: CommandLimits.current).info(of: input)
             let frame = info.frameCount > 1 && options.page > 1 ? " #\(options.page)" : ""

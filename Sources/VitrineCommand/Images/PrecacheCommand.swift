@@ -161,14 +161,14 @@ private struct PrecacheJob: Sendable {
         var report = PrecacheReport()
         do {
             let options = parts.options(page: item.page)
-            let (source, kind) = try await item.source(options, web: web)
+            let opened = try await item.open(options, web: web)
             if let desktop {
-                let result = await fill(desktop, item: item, source: source, kind: kind)
+                let result = await fill(desktop, opened)
                 report.made = result.made
                 report.skipped = result.skipped
                 if let error = result.error { throw error }
             } else {
-                try await fillCache(source, &report)
+                try await fillCache(opened.source, &report)
             }
         } catch {
             report.fail(InputFailure(item, error))
@@ -198,8 +198,9 @@ private struct PrecacheJob: Sendable {
     /// Makes all missing sizes from one decode. Files that file managers keep no thumbnails of fail, and so do unchanged
     /// files that failed before, without another decode.
     private func fill(
-        _ desktop: DesktopThumbnailCache, item: InputItem, source: any BlockingImageSource, kind: FileKind?
+        _ desktop: DesktopThumbnailCache, _ opened: InputItem.Opened
     ) async -> DesktopResult {
+        let (item, source, kind) = (opened.item, opened.source, opened.kind)
         let sizes = boxes.compactMap { DesktopThumbnailSize(covering: $0.size.longestSide) }
         return await BlockingExecutor.shared.run {
             var result = DesktopResult()

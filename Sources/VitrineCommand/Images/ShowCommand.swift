@@ -55,6 +55,9 @@ struct ShowCommand: AsyncParsableCommand {
     @Option(help: "Moment of a film: seconds from its start, or poster for a typical frame. (default: poster)")
     var time: TimeArgument?
 
+    @Flag(help: "Draw the sound of a recording without a cover over time. Takes vitrine-video.")
+    var waveform = false
+
     @OptionGroup var web: WebPageOptions
     @OptionGroup var decoder: DecoderOptions
 
@@ -77,15 +80,15 @@ struct ShowCommand: AsyncParsableCommand {
                 size: box.box, allowsUpscaling: size != nil, limits: CommandLimits.current)
             var options = SourceDetector.Options(page: page ?? 1, moment: time?.moment ?? .poster)
             options.readsText = true
+            options.drawsWaveform = waveform
             let item = try InputItem(word: input)
-            let source = try await item.source(options, web: web).source
+            let source = try await item.open(options, web: web).source
             let picture = TerminalPicture(mode: method, background: background?.color)
             if !still, page == nil, try await play(source, picture) { return }
             let image = try await BlockingExecutor.shared.run { Result { try source.image(request) } }.get()
             Output.contents(picture.render(image))
         } catch {
-            let (_, reason) = Diagnostics.describe(error)
-            Diagnostics.write("\(input): \(reason)")
+            Diagnostics.write("\(input): \(InputFailure.reason(error))")
             throw ExitCode(1)
         }
     }

@@ -63,24 +63,30 @@ struct ThumbnailJob: Sendable {
     func run(_ item: InputItem, _ targets: [OutputPlan.Target]) async -> [ThumbnailReport] {
         var report = ThumbnailReport(item)
         let start = ContinuousClock.now
-        var requests: [ImageRequest] = []
         do {
             var options = parts.options(page: item.page)
             options.decode = decode
             let wanted = options
-            let (source, kind) = try await item.source(wanted, web: web)
-            try await describe(item, kind: kind, options: wanted, report: &report)
-            if preview.animated {
-                return await makePreviews(of: item, source: source, targets: targets, report: report, since: start)
-            }
-            requests = boxes.map { box in
-                var request = ImageRequest(source, resizing: box)
-                request.executionPriority = .normal
-                return request
-            }
+            let opened = try await item.open(wanted, web: web)
+            try await describe(opened, options: wanted, report: &report)
+            return preview.animated
+                ? await makePreviews(of: opened, targets: targets, report: report, since: start)
+                : await makeThumbnails(of: opened, targets: targets, report: report, since: start)
         } catch {
             report.fail(InputFailure(item, error), after: start)
             return [report]
+        }
+    }
+
+    private func makeThumbnails(
+        of opened: InputItem.Opened, targets: [OutputPlan.Target], report: ThumbnailReport,
+        since start: ContinuousClock.Instant
+    ) async -> [ThumbnailReport] {
+        let item = opened.item
+        var requests = boxes.map { box in
+            var request = ImageRequest(opened.source, resizing: box)
+            request.executionPriority = .normal
+            return request
         }
         var reports: [ThumbnailReport] = []
         for (index, target) in targets.prefix(requests.count).enumerated() {
@@ -105,18 +111,19 @@ struct ThumbnailJob: Sendable {
 
     /// Makes a clip at each size.
     private func makePreviews(
-        of item: InputItem, source: any ImageSource, targets: [OutputPlan.Target], report: ThumbnailReport,
+        of opened: InputItem.Opened, targets: [OutputPlan.Target], report: ThumbnailReport,
         since start: ContinuousClock.Instant
     ) async -> [ThumbnailReport] {
+        let item = opened.item
         var reports: [ThumbnailReport] = []
         for (box, target) in zip(boxes, targets) {
             var report = report
             do {
                 var request = ClipRequest(
-                    source, resizing: box, duration: preview.duration, framesPerSecond: preview.fps,
+                    opened.source, resizing: box, duration: preview.duration, framesPerSecond: preview.fps,
                     format: outputFormat(for: target) == .avif ? .avif(quality: quality) : .webp(quality: quality),
                     part: preview.spread ? .spread : .beginning)
-                if item.isWebPage { request.cacheLevels = [] }
+                if item.isAddress { request.cacheLevels = [] }
                 let bytes = try await service.clip(for: request)
                 let info = try await ImageDecoder().info(of: .bytes(bytes, name: item.name))
                 try save(bytes, as: info.format, size: info.size, of: item, to: target, &report)
@@ -132,11 +139,11 @@ struct ThumbnailJob: Sendable {
 
     /// Reads the header for the report. Unreadable images fail here, with the most exact reason.
     private func describe(
-        _ item: InputItem, kind: FileKind?, options: SourceDetector.Options, report: inout ThumbnailReport
+        _ opened: InputItem.Opened, options: SourceDetector.Options, report: inout ThumbnailReport
     ) async throws {
-        guard case .input(let input) = item.content else { return }
+        guard case .input(let input) = opened.item.content else { return }
         if case .bytes(let bytes, _) = input { report.inputBytes = bytes.count }
-        switch kind {
+        switch opened.kind {
         case .image?:
             let info = try await ImageDecoder(limits: CommandLimits.current).info(of: input)
             report.inputSize = info.size
@@ -150,7 +157,7 @@ struct ThumbnailJob: Sendable {
 
     /// Whether the copy in the cache is good enough for the output.
     private func mayUseCache(_ item: InputItem, _ target: OutputPlan.Target) -> Bool {
-        guard processors.isEmpty, !keepsMetadata, !item.isWebPage, parts.password == nil else { return false }
+        guard processors.isEmpty, !keepsMetadata, !item.isAddress, parts.password == nil else { return false }
         switch outputFormat(for: target) {
         case .png, .gif: return false
         case .jpeg, .webp, .avif, .jxl, .auto: return quality <= Self.highestCachedQuality

@@ -20,12 +20,13 @@ import Foundation
 struct InputItem: Sendable {
     enum Content: Sendable {
         case input(ImageInput)
-        case webPage(String)
+        /// A web address, whose content is not loaded yet.
+        case address(String)
     }
 
     /// The name in messages and reports: the word of the command line, or the path below it.
     let name: String
-    let content: Content
+    private(set) var content: Content
     /// The directories between the word of the command line and the file. Outputs keep them.
     var folder = ""
     /// The page, if several pages were requested.
@@ -43,19 +44,19 @@ struct InputItem: Sendable {
     init(word: String) throws {
         guard !word.isEmpty else { throw InputFailure(name: "''", reason: "the name of the input is empty") }
         name = word
-        content = InputArgument.isWebAddress(word) ? .webPage(word) : .input(try InputArgument.read(word))
+        content = InputArgument.isWebAddress(word) ? .address(word) : .input(try InputArgument.read(word))
     }
 
-    /// Whether it is a web page, which can change at any time.
-    var isWebPage: Bool {
-        if case .webPage = content { true } else { false }
+    /// Whether it is an address that is not loaded, whose content can change at any time.
+    var isAddress: Bool {
+        if case .address = content { true } else { false }
     }
 
     /// The escaped name for people: the name of a file, or an address without its scheme.
     var caption: String {
         switch content {
         case .input(let input): Printable.line(FilePath.name(of: input.name))
-        case .webPage(let address): Printable.line(String(address.drop { $0 != "/" }.drop { $0 == "/" }))
+        case .address(let address): Printable.line(String(address.drop { $0 != "/" }.drop { $0 == "/" }))
         }
     }
 
@@ -67,7 +68,8 @@ struct InputItem: Sendable {
             let name = FilePath.name(of: input.name)
             let dot = name.lastIndex(of: ".").flatMap { $0 == name.startIndex ? nil : $0 }
             return dot.map { String(name[..<$0]) } ?? name
-        case .webPage(let address):
+        case .address(let address):
+            if let name = RemoteInput.stem(of: address) { return name }
             let words = address.drop { $0 != ":" }.split { !($0.isASCII && ($0.isLetter || $0.isNumber || $0 == ".")) }
             return String(words.joined(separator: "-").prefix(80))
         }
@@ -81,29 +83,44 @@ struct InputItem: Sendable {
         if case .input(.file(let path)) = content { path } else { nil }
     }
 
-    /// Returns the image source, and the kind of a file. Reads the first bytes on an executor.
-    func source(
-        _ options: SourceDetector.Options, web: WebPageOptions
-    ) async throws -> (source: any BlockingImageSource, kind: FileKind?) {
-        try await BlockingExecutor.shared.run { Result { try blockingSource(options, web: web) } }.get()
+    /// An input whose content can be read.
+    struct Opened: Sendable {
+        /// The input: of an address, the bytes that were loaded.
+        let item: InputItem
+        let source: any BlockingImageSource
+        /// nil for a web page.
+        let kind: FileKind?
     }
 
-    private func blockingSource(
-        _ options: SourceDetector.Options, web: WebPageOptions
-    ) throws -> (source: any BlockingImageSource, kind: FileKind?) {
-        switch content {
-        case .webPage(let address):
+    /// Loads an address, and returns the image source. Reads the first bytes of a file on an executor.
+    func open(_ options: SourceDetector.Options, web: WebPageOptions) async throws -> Opened {
+        guard case .address(let address) = content else {
+            return try await BlockingExecutor.shared.run { Result { try opened(options) } }.get()
+        }
+        if web.webPage {
             var page = WebPageSource(url: address)
             page.policy = web.policy
-            return (page, nil)
-        case .input(let input):
-            guard let kind = try FileKind(of: input, readsText: options.readsText) else {
-                // Throws the exact reason, for example that the file is empty.
-                _ = try ImageInfo(of: input, limits: CommandLimits.current)
-                throw ImageError.notAnImage(input: name)
+            page.usesSandbox = !web.noBrowserSandbox
+            guard !page.usesSandbox || geteuid() != 0 else {
+                throw InputFailure(
+                    name: name,
+                    reason: "browsers have no sandbox for the user root; run as another user, or add --no-browser-sandbox")
             }
-            return (SourceDetector.source(for: input, of: kind, options), kind)
+            return Opened(item: self, source: page, kind: nil)
         }
+        var loaded = self
+        loaded.content = .input(.bytes(try await RemoteInput.load(address, publicOnly: web.publicOnly), name: name))
+        return try await BlockingExecutor.shared.run { [loaded] in Result { try loaded.opened(options) } }.get()
+    }
+
+    private func opened(_ options: SourceDetector.Options) throws -> Opened {
+        guard case .input(let input) = content else { throw ImageError.notAnImage(input: name) }
+        guard let kind = try FileKind(of: input, readsText: options.readsText) else {
+            // Throws the exact reason, for example that the file is empty.
+            _ = try ImageInfo(of: input, limits: CommandLimits.current)
+            throw ImageError.notAnImage(input: name)
+        }
+        return Opened(item: self, source: SourceDetector.source(for: input, of: kind, options), kind: kind)
     }
 }
 
@@ -130,8 +147,16 @@ struct InputFailure: Error, Sendable {
 
     /// The failure of an input.
     init(_ item: InputItem, _ error: any Error) {
-        self.init(name: item.name, reason: Diagnostics.describe(error).reason)
+        self.init(name: item.name, reason: InputFailure.reason(error))
         isPassedOver = item.isFound && InputFailure.concernsMissingPicture(error)
+    }
+
+    /// The reason, for a command that has the option `--waveform`.
+    static func reason(_ error: any Error) -> String {
+        if case ImagePipelineError.noVideo = error {
+            return "it is a recording without a cover; --waveform draws its sound"
+        }
+        return Diagnostics.describe(error).reason
     }
 
     private static func concernsMissingPicture(_ error: any Error) -> Bool {
@@ -165,7 +190,7 @@ enum InputArgument {
         }
     }
 
-    /// Whether the word is the address of a web page.
+    /// Whether the word is a web address.
     fileprivate static func isWebAddress(_ word: String) -> Bool {
         let start = word.prefix(8).lowercased()
         return start.hasPrefix("http://") || start.hasPrefix("https://")
@@ -256,7 +281,10 @@ struct InputExpansion {
     private func split(_ item: InputItem) -> [Result<InputItem, InputFailure>] {
         guard let pages, case .input(let input) = item.content else { return [.success(item)] }
         do {
-            if case .media? = try FileKind(of: input) { return [.success(item)] }
+            switch try FileKind(of: input, readsText: true) {
+            case .media?, .font?, .text?: return [.success(item)]
+            default: break
+            }
             var options = SourceDetector.Options()
             options.password = password
             let count = try SourceDetector.pageCount(of: input, options)

@@ -19,7 +19,7 @@ public enum ImagePipelineError: Error, Sendable {
     case wrongPassword(source: String)
     /// It has no such page. Pages count from 1 to `count`.
     case noSuchPage(source: String, page: Int, count: Int)
-    /// It has no moving pictures.
+    /// It has no video, for example a recording without a cover.
     case noVideo(source: String)
     /// It ends before the second asked for. Both in seconds.
     case beyondEnd(source: String, second: Double, duration: Double)
@@ -59,7 +59,7 @@ extension ImagePipelineError: CustomStringConvertible {
         case .wrongPassword: "it does not open with this password"
         case .noSuchPage(_, let page, let count):
             count == 1 ? "there is no page \(page), only page 1" : "there is no page \(page), only pages 1 to \(count)"
-        case .noVideo: "it has no moving pictures"
+        case .noVideo: "it has no video"
         case .beyondEnd(_, let second, let duration): "it ends after \(duration) s, before second \(second)"
         case .timedOut: "it took longer than the deadline"
         case .cancelled: "cancelled"
