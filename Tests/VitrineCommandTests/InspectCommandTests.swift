@@ -1,6 +1,9 @@
 import Foundation
 import TestSupport
 import Testing
+import VitrineCommand
+import VitrineCore
+import VitrineImaging
 
 @Suite struct InspectCommandTests {
     @Test func everySampleIsDescribed() async throws {
@@ -77,5 +80,59 @@ import Testing
         #expect(objects[1]["duration"] as? Double == 5)
         #expect(objects[1]["videoCodec"] as? String == "h264")
         #expect(objects.allSatisfy { $0.count == objects[0].count && $0["error"] is NSNull })
+    }
+
+    /// A JPEG file with an Exif block.
+    private static func photo(_ exif: ExifSample) throws -> [UInt8] {
+        let image = PixelImage(size: PixelSize(8), color: .white)
+        return try image.encoded(
+            as: .jpeg(quality: 0.9), options: EncodeOptions(metadata: ImageMetadata(exif: exif.bytes)))
+    }
+
+    @Test func aPhotoTellsItsCameraDateAndPlace() async throws {
+        var exif = ExifSample()
+        (exif.make, exif.model, exif.lensModel) = ("Canon", "Canon EOS R5", "RF24-105mm F4 L IS USM")
+        (exif.dateTimeOriginal, exif.offsetTimeOriginal) = ("2024:07:19 18:30:05", "+02:00")
+        exif.place = (-33.8568, 151.2153)
+        let scratch = try Scratch()
+        let bytes = try Self.photo(exif)
+        try Data(bytes).write(to: scratch.file("photo.jpg"))
+        let text = try await Tool.run(["inspect", "photo.jpg"], in: scratch.url)
+        #expect(text.status == 0, "\(text.errors)")
+        #expect(
+            text.output.hasSuffix(
+                ", \(ByteCount(bytes.count).formatted()), Canon EOS R5, RF24-105mm F4 L IS USM, 2024-07-19 18:30:05+02:00, "
+                    + "33.85680° S 151.21530° E\n"), "\(text.output)")
+        let json = try await Tool.run(["inspect", "--json", "photo.jpg"], in: scratch.url)
+        let object = try #require(json.objects.first)
+        #expect(object["bytes"] as? Int == bytes.count)
+        #expect(object["camera"] as? String == "Canon EOS R5")
+        #expect(object["lens"] as? String == "RF24-105mm F4 L IS USM")
+        #expect(object["created"] as? String == "2024-07-19T18:30:05+02:00")
+        #expect(abs((object["latitude"] as? Double ?? 0) + 33.8568) < 0.00001)
+        #expect(abs((object["longitude"] as? Double ?? 0) - 151.2153) < 0.00001)
+    }
+
+    @Test func unknownDetailsAreNull() async throws {
+        let outcome = try await Tool.run(["inspect", "--json", Samples.path("lake.jpg"), Samples.path("lake.pdf")])
+        for object in outcome.objects {
+            for key in ["camera", "lens", "latitude", "longitude"] { #expect(object[key] is NSNull, "\(key)") }
+            #expect((object["bytes"] as? Int ?? 0) > 1_000)
+        }
+    }
+
+    @Test func damagedDetailsAreLeftOut() {
+        var exif = ExifSample()
+        (exif.make, exif.model) = ("NIKON CORPORATION", "NIKON Z 8")
+        exif.place = (12.5, 7.25)
+        let details = PhotoDetails(exif: exif.bytes)
+        #expect(details.camera == "NIKON Z 8")
+        #expect(details.parts == ["NIKON Z 8", "12.50000° N 7.25000° E"])
+        exif.place = (91, 7)
+        #expect(PhotoDetails(exif: exif.bytes).place == nil)
+        (exif.make, exif.model) = ("SONY", "ILCE-7M4")
+        #expect(PhotoDetails(exif: exif.bytes).camera == "SONY ILCE-7M4")
+        for count in 0..<exif.bytes.count { _ = PhotoDetails(exif: Array(exif.bytes.prefix(count))) }
+        #expect(PhotoDetails(exif: []).parts.isEmpty)
     }
 }

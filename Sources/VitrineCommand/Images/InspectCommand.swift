@@ -55,7 +55,10 @@ private struct InspectReport: Sendable, Encodable {
     var film: VideoInfo?
     /// The kind of a file that has nothing to tell but its kind.
     var drawn: String?
-    /// Parts of the input that its picture does not show.
+    /// The bytes of the file.
+    var bytes: Int?
+    var details: PhotoDetails?
+    /// Parts of the input that its image does not show.
     var notes: [String] = []
     var error: String?
 
@@ -64,6 +67,7 @@ private struct InspectReport: Sendable, Encodable {
         input = word
         do {
             let input = try InputArgument.read(word)
+            bytes = (try? ByteSource(input))?.count
             switch try FileKind(of: input, readsText: true) {
             case .pdf?:
                 document = try PDFDocument(input, password: password).info(pages: 1...1, limits: CommandLimits.current)
@@ -73,6 +77,7 @@ private struct InspectReport: Sendable, Encodable {
             case .text?: drawn = "text"
             case .image?, nil:
                 info = try ImageInfo(of: input, limits: CommandLimits.current)
+                details = ((try? ImageMetadata(of: input)) ?? ImageMetadata()).exif.map(PhotoDetails.init)
                 if let format = info?.format, let drawing = Codecs.standard[format]?.drawing {
                     notes = Self.notes(of: input, drawing)
                 }
@@ -95,6 +100,7 @@ private struct InspectReport: Sendable, Encodable {
     private enum CodingKeys: String, CodingKey {
         case input, format, width, height, orientation, alpha, colorModel, bitDepth, profile, frames, duration, loops
         case progressive, previews, notes, error, pages, title, videoCodec, audioCodec, frameRate, created
+        case bytes, camera, lens, latitude, longitude
     }
 
     private struct Preview: Encodable {
@@ -135,7 +141,13 @@ private struct InspectReport: Sendable, Encodable {
         try container.encode(film?.videoCodec, forKey: .videoCodec)
         try container.encode(film?.audioCodec, forKey: .audioCodec)
         try container.encode(film?.frameRate, forKey: .frameRate)
-        try container.encode(film?.creationDate.map { $0.formatted(.iso8601) }, forKey: .created)
+        try container.encode(
+            details?.date ?? film?.creationDate.map { $0.formatted(.iso8601) }, forKey: .created)
+        try container.encode(bytes, forKey: .bytes)
+        try container.encode(details?.camera, forKey: .camera)
+        try container.encode(details?.lens, forKey: .lens)
+        try container.encode(details?.place?.latitude, forKey: .latitude)
+        try container.encode(details?.place?.longitude, forKey: .longitude)
     }
 
     private var format: String? {
@@ -156,7 +168,8 @@ private struct InspectReport: Sendable, Encodable {
         if asJSON {
             Output.json(self)
         } else if let summary = info.map(summary) ?? document.map(summary) ?? film.map(summary) ?? drawn {
-            Output.row("\(input)  \(summary)")
+            let size = bytes.map { [ByteCount($0).formatted()] } ?? []
+            Output.row("\(input)  \(([summary] + size + (details?.parts ?? [])).joined(separator: ", "))")
         } else {
             Diagnostics.write("\(input): \(error ?? "unknown")")
         }
@@ -184,6 +197,7 @@ private struct InspectReport: Sendable, Encodable {
     private func summary(of film: VideoInfo) -> String {
         var parts = [Self.name(ofContainer: film.container)]
         if let size { parts.append("\(size)") }
+        if let date = film.creationDate { parts.append(date.formatted(.iso8601)) }
         if let duration = film.duration { parts.append(duration.formatted("%.2f s")) }
         if let rate = film.frameRate { parts.append(rate.formatted("%.4g frames a second")) }
         if film.hasVideo, film.orientation != .up { parts.append("orientation \(film.orientation.rawValue)") }

@@ -34,7 +34,8 @@ package struct TextLabels: Sendable {
         var images: [PixelImage] = []
         for start in stride(from: 0, to: texts.count, by: Self.batch) {
             let part = texts[start..<min(texts.count, start + Self.batch)]
-            let rows = try draw(part.map { $0.replacing(/\R/, with: " ") }.joined(separator: "\n"))
+            let rows = try draw(
+                part.map { text in String(text.map { $0.isNewline ? " " : $0 }) }.joined(separator: "\n"))
             for index in part.indices { images.append(row(index - start, of: rows)) }
         }
         return images
