@@ -51,7 +51,7 @@ import VitrineImaging
     @Test func otherCommandsLoadAddressesToo() async throws {
         let (server, scratch) = (try Self.site(), try Scratch())
         let url = server.url("/leaf.png").absoluteString
-        let shown = try await Tool.run(["show", url, "--size", "10", "--method", "blocks"])
+        let shown = try await Tool.run(["show", url, "--size", "10", "--protocol", "blocks"])
         #expect(shown.status == 0 && shown.output.split(separator: "\n").count == 5, "\(shown.errors)")
         let output = scratch.file("sheet.png").path
         let sheet = try await Tool.run(["contact-sheet", url, "--size", "40", "-o", output])

@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import VitrineCore
 import VitrineImaging
 
 /// `vitrine thumbnail --animated`, and animations in the terminal.
@@ -56,7 +57,7 @@ struct AnimationCommandTests {
     }
 
     @Test func stillPicturesAreShownWhereNoKeyboardIs() async throws {
-        let outcome = try await Tool.run(["show", Self.moon, "--size", "30x20", "--method", "blocks"])
+        let outcome = try await Tool.run(["show", Self.moon, "--size", "30x20", "--protocol", "blocks"])
         #expect(outcome.status == 0 && outcome.output.split(separator: "\n").count == 10)
     }
 
@@ -69,7 +70,7 @@ struct AnimationCommandTests {
     @Test func animationsPlayUntilAKeyIsPressed() async throws {
         let scratch = try Scratch()
         let outcome = try await RawTool.runAtKeyboard(
-            ["show", Self.moon, "--method", "blocks"], home: scratch.file("home")
+            ["show", Self.moon, "--protocol", "blocks"], home: scratch.file("home")
         ) { output in
             // More than one loop of sixteen frames.
             Self.restored(output) > 20 ? [UInt8(ascii: "q")] : []
@@ -87,16 +88,55 @@ struct AnimationCommandTests {
         let file = scratch.file("twice.webp")
         try Data(encoder.finish()).write(to: file)
         let outcome = try await RawTool.runAtKeyboard(
-            ["show", file.path, "--method", "blocks", "--size", "8"], home: scratch.file("home")
+            ["show", file.path, "--protocol", "blocks", "--size", "8"], home: scratch.file("home")
         ) { _ in [] }
         #expect(outcome.status == 0 && Self.restored(outcome.output) == 7)
+    }
+
+    /// A terminal that answers the questions of `show`, and what is drawn then.
+    @Test(arguments: [
+        ("\u{1B}_Gi=31;OK\u{1B}\\\u{1B}[?62;c", "\u{1B}_Ga=T"), ("\u{1B}[?62;4c", "\u{1B}P0;1;0q"),
+        ("\u{1B}[?62;22c", "\u{1B}[38;5;"),
+    ])
+    func theTerminalIsAskedWhatItDraws(_ answer: String, _ drawn: String) async throws {
+        let scratch = try Scratch()
+        let others = ["TMUX", "STY", "KITTY_WINDOW_ID", "TERM_PROGRAM", "LC_TERMINAL", "COLORTERM", "NO_COLOR"]
+        let environment = Dictionary(uniqueKeysWithValues: others.map { ($0, "") }).merging(
+            ["TERM": "xterm-256color"]) { $1 }
+        let question = Array("\u{1B}[c".utf8)
+        let hasAnswered = Locked(false)
+        let outcome = try await RawTool.runAtKeyboard(
+            ["show", Samples.path("lake.jpg"), "--size", "16"], home: scratch.file("home"), environment: environment
+        ) { output in
+            guard output.firstRange(of: question) != nil, !hasAnswered.withLock({ $0 }) else { return [] }
+            hasAnswered.withLock { $0 = true }
+            return Array(answer.utf8)
+        }
+        #expect(outcome.status == 0 && hasAnswered.withLock { $0 })
+        let text = String(decoding: outcome.output, as: UTF8.self)
+        #expect(text.contains("\u{1B}_Gi=31,s=1,v=1,a=q"))
+        #expect(text.contains(drawn), "\(text.prefix(200))")
+    }
+
+    @Test func aTerminalThatDoesNotAnswerGetsBlocksAndADumbOneText() async throws {
+        let scratch = try Scratch()
+        let words = ["show", Samples.path("lake.jpg"), "--size", "16"]
+        let silent = try await RawTool.runAtKeyboard(
+            words, home: scratch.file("home"),
+            environment: ["TERM": "vt220", "TMUX": "", "STY": "", "KITTY_WINDOW_ID": "", "COLORTERM": "", "NO_COLOR": ""]
+        ) { _ in [] }
+        #expect(silent.status == 0 && String(decoding: silent.output, as: UTF8.self).contains("▀"))
+        let dumb = try await RawTool.runAtKeyboard(
+            words, home: scratch.file("home"), environment: ["TERM": "dumb"]
+        ) { _ in [] }
+        #expect(dumb.status == 0 && !dumb.output.contains(0x1B))
     }
 
     @Test func stillPicturesAreShownIfAskedFor() async throws {
         let scratch = try Scratch()
         for option in [["--still"], ["--page", "3"]] {
             let outcome = try await RawTool.runAtKeyboard(
-                ["show", Self.moon, "--method", "blocks"] + option, home: scratch.file("home")
+                ["show", Self.moon, "--protocol", "blocks"] + option, home: scratch.file("home")
             ) { _ in [] }
             #expect(outcome.status == 0 && Self.restored(outcome.output) == 0)
         }

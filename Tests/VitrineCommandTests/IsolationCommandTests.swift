@@ -15,7 +15,7 @@ import VitrineImaging
     }
 
     @Test(arguments: [
-        ["thumbnail", "--no-cache", "--size", "50"], ["show", "--method", "blocks"], ["contact-sheet", "--no-cache"],
+        ["thumbnail", "--no-cache", "--size", "50"], ["show", "--protocol", "blocks"], ["contact-sheet", "--no-cache"],
     ])
     func withoutAWorkerTheErrorSaysWhatToDo(_ words: [String]) async throws {
         let scratch = try Scratch()

@@ -6,7 +6,7 @@ import VitrineImaging
 @Suite struct ShowAndSheetCommandTests {
     @Test func halfBlocksHaveOneLineForTwoRows() async throws {
         let outcome = try await Tool.run(
-            ["show", Samples.path("lake.jpg"), "--size", "30x20", "--method", "blocks"])
+            ["show", Samples.path("lake.jpg"), "--size", "30x20", "--protocol", "blocks"])
         #expect(outcome.status == 0, "\(outcome.errors)")
         let lines = outcome.output.split(separator: "\n")
         #expect(lines.count == 10)
@@ -16,16 +16,16 @@ import VitrineImaging
     }
 
     @Test func kittyAndSixelSpeakTheirProtocols() async throws {
-        let kitty = try await Tool.run(["show", Samples.path("leaf.png"), "--size", "16", "--method", "kitty"])
+        let kitty = try await Tool.run(["show", Samples.path("leaf.png"), "--size", "16", "--protocol", "kitty"])
         #expect(kitty.output.hasPrefix("\u{1B}_G"))
-        let sixel = try await Tool.run(["show", Samples.path("leaf.png"), "--size", "16", "--method", "sixel"])
+        let sixel = try await Tool.run(["show", Samples.path("leaf.png"), "--size", "16", "--protocol", "sixel"])
         #expect(sixel.output.hasPrefix("\u{1B}P"))
     }
 
     @Test func pagesAndFramesAreShown() async throws {
         for arguments in [["lake.pdf", "--page", "3"], ["lake.mp4", "--time", "3"]] {
             let outcome = try await Tool.run(
-                ["show", Samples.path(arguments[0]), "--size", "30x20", "--method", "blocks"] + arguments.dropFirst())
+                ["show", Samples.path(arguments[0]), "--size", "30x20", "--protocol", "blocks"] + arguments.dropFirst())
             #expect(outcome.status == 0, "\(outcome.errors)")
             #expect(outcome.output.split(separator: "\n").count == 10)
         }

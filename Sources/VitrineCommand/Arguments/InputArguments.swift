@@ -77,8 +77,7 @@ struct WebPageOptions: ParsableArguments {
 
     @Flag(
         help: """
-            Run the browser without its sandbox, as root and in containers. A page that breaks the browser then has all \
-            rights of the command.
+            Run the browser without its sandbox, as root and in containers. A page can then break out of it.
             """)
     var noBrowserSandbox = false
 

@@ -154,8 +154,8 @@ struct HelpTopic: Sendable {
             .entry("TMPDIR", "Directory of temporary files, such as the profile of the browser. (default: /tmp)"),
             .entry("http_proxy, https_proxy, all_proxy, no_proxy", "Proxies of fetch and download, as for curl."),
             .entry(
-                "TERM, TERM_PROGRAM, COLORTERM, KITTY_WINDOW_ID",
-                "The abilities of the terminal, for 'vitrine show --method auto'."),
+                "TERM, TERM_PROGRAM, LC_TERMINAL, COLORTERM, NO_COLOR, KITTY_WINDOW_ID",
+                "The abilities of the terminal, for 'vitrine show --protocol auto'."),
             .entry("COLUMNS", "Width of help texts. (default: the width of the terminal, or 80)"),
         ])
 

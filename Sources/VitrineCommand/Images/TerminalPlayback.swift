@@ -1,4 +1,3 @@
-import Synchronization
 import VitrineCore
 import VitrineImaging
 
@@ -13,24 +12,24 @@ import Darwin
 /// Plays an animation in the terminal, in place, until its last loop or a key.
 struct TerminalPlayback {
     private let animation: AnimatedImage
-    private var picture: TerminalPicture
+    private var output: TerminalImage
     /// The rows of the terminal that a frame takes.
     private let rows: Int
 
     /// Rows below a frame where terminals may put the cursor after drawing it.
     static let rowsBelow = 2
-    /// Identifies the picture for kitty, so that each frame replaces the one before.
-    private static let pictureID = 86
+    /// Identifies the image for kitty, so that each frame replaces the one before.
+    private static let imageID = 86
 
     /// - Returns: nil if standard input and output are no terminals, or a frame does not fit into the terminal.
-    init?(_ animation: AnimatedImage, _ picture: TerminalPicture) {
+    init?(_ animation: AnimatedImage, _ output: TerminalImage) {
         guard isatty(STDIN_FILENO) == 1, isatty(STDOUT_FILENO) == 1 else { return nil }
-        guard let room = TerminalSize.rows(of: animation.size, for: picture.mode), room.used + Self.rowsBelow < room.all
+        guard let room = TerminalSize.rows(of: animation.size, for: output.mode), room.used + Self.rowsBelow < room.all
         else { return nil }
         self.animation = animation
-        self.picture = picture
+        self.output = output
         rows = room.used
-        if picture.mode == .kitty { self.picture.pictureID = Self.pictureID }
+        if output.mode == .kitty { self.output.imageID = Self.imageID }
     }
 
     /// Plays on the calling thread, which it blocks. Frames that come late delay the following ones.
@@ -47,7 +46,7 @@ struct TerminalPlayback {
         var due = ContinuousClock.now
         while true {
             do {
-                let text = picture.render(try animation.decodeImage(at: frame))
+                let text = output.render(try animation.decodeImage(at: frame))
                 if keyboard.waitForKey(until: due) { return }
                 write("\u{1b}8")
                 Output.contents(text)
@@ -69,46 +68,4 @@ struct TerminalPlayback {
     }
 
     private func write(_ text: String) { Output.contents(Array(text.utf8)) }
-}
-
-/// The terminal's keyboard, of which each key is read at once and not shown.
-final class Keyboard {
-    /// The settings to restore when a signal ends the process.
-    private static let saved = Mutex<termios?>(nil)
-
-    init() {
-        var settings = termios()
-        guard tcgetattr(STDIN_FILENO, &settings) == 0 else { return }
-        Self.saved.withLock { [settings] in $0 = settings }
-        settings.c_lflag &= ~tcflag_t(ICANON | ECHO)
-        tcsetattr(STDIN_FILENO, TCSANOW, &settings)
-    }
-
-    /// Restores the settings of the terminal.
-    func restore() { Self.restore() }
-
-    /// Restores the settings of the terminal, if they were changed. May be called by any thread.
-    static func restore() {
-        saved.withLock { saved in
-            guard var settings = saved else { return }
-            tcsetattr(STDIN_FILENO, TCSANOW, &settings)
-            saved = nil
-        }
-    }
-
-    /// Waits for a key.
-    ///
-    /// - Returns: Whether a key was pressed before the time.
-    func waitForKey(until time: ContinuousClock.Instant) -> Bool {
-        while true {
-            let left = (time - ContinuousClock.now) / .milliseconds(1)
-            var state = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
-            let count = poll(&state, 1, Int32(max(0, min(left.rounded(.up), 1e6))))
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return false }
-            var key: UInt8 = 0
-            _ = read(STDIN_FILENO, &key, 1)
-            return true
-        }
-    }
 }

@@ -220,35 +220,31 @@ enum TerminalSize {
     }
 
     /// Returns the rows that an image takes by a method, and all rows of the terminal; nil if they are not known.
-    static func rows(of size: PixelSize, for method: TerminalPicture.Mode) -> (used: Int, all: Int)? {
+    static func rows(of size: PixelSize, for method: TerminalImage.Mode) -> (used: Int, all: Int)? {
         guard let window = window(STDOUT_FILENO), window.ws_row > 1 else { return nil }
         let all = Int(window.ws_row)
-        switch method {
-        case .halfBlocks, .halfBlocks256: return ((size.height + 1) / 2, all)
-        case .kitty, .sixel:
-            let height = Int(window.ws_ypixel) / all
-            return height > 0 ? ((size.height + height - 1) / height, all) : nil
-        }
+        guard method.hasPixels else { return ((size.height + 1) / 2, all) }
+        let height = Int(window.ws_ypixel) / all
+        return height > 0 ? ((size.height + height - 1) / height, all) : nil
     }
 
     /// Returns the box that an image can fill, in pixels of a method. It assumes 80 columns and 24 rows if standard
     /// output is not a terminal.
     ///
     /// - Parameter reserved: Rows that stay free, beside one for the prompt.
-    static func pixels(for method: TerminalPicture.Mode, reserved: Int = 0) -> SizeArgument {
+    static func pixels(for method: TerminalImage.Mode, reserved: Int = 0) -> SizeArgument {
         let window = window(STDOUT_FILENO).flatMap { $0.ws_row > 1 ? $0 : nil }
         let columns = window.map { Int($0.ws_col) } ?? 80
         let all = window.map { Int($0.ws_row) } ?? 24
         let rows = max(1, all - 1 - reserved)
         var box = SizeArgument(1)
-        switch method {
-        case .halfBlocks, .halfBlocks256:
-            (box.width, box.height) = (columns, rows * 2)
-        case .kitty, .sixel:
+        if method.hasPixels {
             // Many terminals do not tell their size in pixels.
             let width = window.map { Int($0.ws_xpixel) / columns } ?? 0
             let height = window.map { Int($0.ws_ypixel) / all } ?? 0
             (box.width, box.height) = (columns * (width > 0 ? width : 8), rows * (height > 0 ? height : 16))
+        } else {
+            (box.width, box.height) = (columns, rows * 2)
         }
         return box
     }

@@ -47,16 +47,22 @@ struct RawTool {
 
     /// Runs `vitrine` with a terminal of 60 columns and 20 rows for all three descriptors.
     ///
-    /// - Parameter typing: Returns the keys to press, of all output so far. Called whenever more arrives.
+    /// - Parameters:
+    ///   - environment: Variables in addition to those of the test.
+    ///   - typing: Returns the keys to press, of all output so far. Called whenever more arrives.
     static func runAtKeyboard(
-        _ words: [String], home: URL, typing: @escaping @Sendable ([UInt8]) -> [UInt8]
+        _ words: [String], home: URL, environment: [String: String] = [:],
+        typing: @escaping @Sendable ([UInt8]) -> [UInt8]
     ) async throws -> Outcome {
         let words = words.map { Array($0.utf8) }
-        return try await offPool { try runOnTerminal(words, home, typing: typing) { _ in } }
+        return try await offPool {
+            try runOnTerminal(words, home, environment: environment, typing: typing) { _ in }
+        }
     }
 
     private static func runOnTerminal(
-        _ words: [[UInt8]], _ home: URL, typing: (([UInt8]) -> [UInt8])? = nil, _ watching: ([UInt8]) -> Void
+        _ words: [[UInt8]], _ home: URL, environment: [String: String] = [:], typing: (([UInt8]) -> [UInt8])? = nil,
+        _ watching: ([UInt8]) -> Void
     ) throws -> Outcome {
         // posix_openpt(3) and the like by hand, as Swift does not see them (ioctl_tty(2): TIOCSPTLCK, TIOCGPTN).
         let master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
@@ -73,7 +79,8 @@ struct RawTool {
             guard ioctl(master, 0x5414, &size) == 0 else { throw POSIXError(.ENODEV) }
         }
         let child = try start(
-            words, home, input: typing == nil ? nil : terminal, output: terminal, errors: terminal)
+            words, home, input: typing == nil ? nil : terminal, output: terminal, errors: terminal,
+            environment: environment)
         close(terminal)
         var output: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)
@@ -90,7 +97,8 @@ struct RawTool {
     }
 
     private static func start(
-        _ words: [[UInt8]], _ home: URL, input: Int32? = nil, output: Int32, errors: Int32
+        _ words: [[UInt8]], _ home: URL, input: Int32? = nil, output: Int32, errors: Int32,
+        environment others: [String: String] = [:]
     ) throws -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -104,6 +112,7 @@ struct RawTool {
         posix_spawn_file_actions_adddup2(&actions, errors, 2)
         var arguments = strings([Array(Tool.executable.path.utf8)] + words)
         let variables = ProcessInfo.processInfo.environment.merging(Tool.environment(home: home)) { $1 }
+            .merging(others) { $1 }
         var environment = strings(variables.map { Array("\($0)=\($1)".utf8) })
         defer { for string in arguments + environment { free(string) } }
         var child: pid_t = 0
