@@ -58,7 +58,7 @@ import Testing
         let home = scratch.file("home")
         let text = try await Tool.run(["precache", "in", "--size", "64"], in: scratch.url, home: home)
         #expect(text.status == 0)
-        #expect(text.output == "1 made, 0 in the cache already, 1 without a picture, 0 failed\n")
+        #expect(text.output == "1 made, 0 in the cache already, 1 without an image, 0 failed\n")
         let again = try await Tool.run(["precache", "in", "--size", "64", "--json"], in: scratch.url, home: home)
         let counts = ["made", "skipped", "passedOver", "failed"].map { again.objects[0][$0] as? Int }
         #expect(counts == [0, 1, 1, 0])

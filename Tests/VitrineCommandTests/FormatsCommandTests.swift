@@ -21,7 +21,7 @@ import Testing
             #expect(!readers(kind).isEmpty && (kind["mediaTypes"] as? [String])?.isEmpty == false)
             for reader in readers(kind) { #expect(Set(reader.keys) == ["method", "library", "process", "option"]) }
         }
-        #expect(readers(kinds["nef"])[0]["method"] as? String == "embedded picture")
+        #expect(readers(kinds["nef"])[0]["method"] as? String == "embedded image")
         #expect(readers(kinds["nef"])[0]["process"] as? String == "vitrine")
         #expect(readers(kinds["nef"])[1]["library"] as? String == "LibRaw")
         #expect(readers(kinds["nef"])[1]["option"] as? String == "--develop-raw")
@@ -66,7 +66,7 @@ import Testing
         let text = try await Tool.run(["formats"])
         let lines = text.output.split(separator: "\n")
         #expect(lines.count == (try await kinds()).count)
-        #expect(lines.contains { $0.hasPrefix("nef") && $0.contains(".nef .nrw") && $0.contains("embedded picture") })
+        #expect(lines.contains { $0.hasPrefix("nef") && $0.contains(".nef .nrw") && $0.contains("embedded image") })
         #expect(lines.contains { $0.hasPrefix("tiff") && $0.contains("libvips in vitrine-worker") })
     }
 }

@@ -79,7 +79,7 @@ import VitrineImaging
         let out = scratch.file("sheet.png")
         let outcome = try await Tool.run(["contact-sheet", tree.path, "--recursive", "-o", out.path])
         #expect(outcome.status == 1)
-        #expect(outcome.errors == "\(tree.path): no file in this directory is an image, PDF or film\n")
+        #expect(outcome.errors == "\(tree.path): no file in this directory is an image, PDF or video\n")
         #expect(!FileManager.default.fileExists(atPath: out.path))
     }
 

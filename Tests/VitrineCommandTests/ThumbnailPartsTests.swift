@@ -128,7 +128,7 @@ import VitrineImaging
         #expect(scratch.contents.filter { $0.hasPrefix("out/") } == ["out/lake.jpg"])
         let empty = try await Tool.run(["thumbnail", "empty", "--recursive", "-o", "out"], in: scratch.url)
         #expect(empty.status == 1)
-        #expect(empty.errors == "empty: no file in this directory is an image, PDF or film\n")
+        #expect(empty.errors == "empty: no file in this directory is an image, PDF or video\n")
     }
 
     @Test func pagesAndSecondsThatAreNotThereAreToldWithWhatIs() async throws {

@@ -11,7 +11,7 @@ struct ColorArgument: ExpressibleByArgument {
     }
 }
 
-/// The part of a picture that a crop keeps.
+/// The part of an image that a crop keeps.
 struct GravityArgument: ExpressibleByArgument, CustomStringConvertible {
     let gravity: Gravity
     let description: String
@@ -128,7 +128,7 @@ enum FormatArgument: String, ExpressibleByArgument, CaseIterable {
     }
 }
 
-/// The options for the size of a picture.
+/// The options for the size of an image.
 struct GeometryOptions: ParsableArguments {
     @Option(help: "Size in pixels: WxH, Wx, xH, or one number for a square box. (default: 256)")
     var size: SizeArgument?

@@ -35,7 +35,7 @@ struct PagesArgument: ExpressibleByArgument {
     var first: Int { ranges[0].lowerBound }
 }
 
-/// A moment of a film: seconds from its start, or `poster`.
+/// A moment of a video: seconds from its start, or `poster`.
 struct TimeArgument: ExpressibleByArgument {
     let moment: VideoMoment
 
@@ -50,7 +50,7 @@ struct TimeArgument: ExpressibleByArgument {
     }
 }
 
-/// The subject of a recording's picture.
+/// The subject of a recording's image.
 enum CoverArgument: String, ExpressibleByArgument, CaseIterable {
     case front, back, leaflet, medium, artist, band, other
 
@@ -101,22 +101,22 @@ struct PartOptions: ParsableArguments {
             """)
     var pages: PagesArgument?
 
-    @Option(help: "Moment of a film: seconds from its start, or poster for a typical frame. (default: poster)")
+    @Option(help: "Moment of a video: seconds from its start, or poster for a typical frame. (default: poster)")
     var time: TimeArgument?
 
     @Flag(help: "Decode exactly the frame at --time. This is slower than the nearest key frame.")
     var exact = false
 
-    @Option(help: ArgumentHelp("The picture to show of a recording that has several.", valueName: "kind"))
+    @Option(help: ArgumentHelp("The cover of a recording that has several.", valueName: "kind"))
     var cover = CoverArgument.front
 
     @Flag(
         help: """
-            For a recording without a picture, use cover.jpg, folder.jpg, front.jpg or a similar file beside it.
+            For a recording without a cover, use cover.jpg, folder.jpg, front.jpg or a similar file beside it.
             """)
     var siblingCovers = false
 
-    @Flag(help: "For a recording without a picture, draw its loudness over time. Takes vitrine-video.")
+    @Flag(help: "For a recording without a cover, draw its loudness over time. Takes vitrine-video.")
     var waveform = false
 
     @Option(help: "Password of encrypted PDFs. Other users can see it in process lists. (default: none)")
@@ -151,12 +151,12 @@ struct DecoderOptions: ParsableArguments {
     var developRaw = false
 
     @Option(help: ArgumentHelp(
-        "The most pixels of a picture. (default: 210 million; 64 million where a decoder needs the whole picture)",
+        "The most pixels of an image. (default: 210 million; 64 million where a decoder needs the whole image)",
         valueName: "count"))
     var maxPixels: Int?
 
     @Option(help: ArgumentHelp(
-        "The most bytes of a picture's file: 300MB, 2GiB. (default: 100 MiB)", valueName: "size"))
+        "The most bytes of an image's file: 300MB, 2GiB. (default: 100 MiB)", valueName: "size"))
     var maxBytes: ByteCountArgument?
 
     /// Sets the defaults of the whole process, so that no decoder needs the options.
@@ -176,7 +176,7 @@ struct DecoderOptions: ParsableArguments {
     }
 }
 
-/// The limits of all pictures that the command reads.
+/// The limits of all images that the command reads.
 enum CommandLimits {
     private static let chosen = Locked(ImageLimits.standard)
 

@@ -99,7 +99,7 @@ struct ThumbnailerUninstallCommand: AsyncParsableCommand {
 
 /// The files that register `vitrine` with file managers. GNOME, MATE, Cinnamon and Xfce read them.
 ///
-/// There are two: images and films are never enlarged, but pages and drawings have no size in pixels.
+/// There are two: images and videos are never enlarged, but pages and drawings have no size in pixels.
 private struct ThumbnailerEntry: Sendable {
     let fileName: String
     let mediaTypes: [String]
@@ -108,15 +108,15 @@ private struct ThumbnailerEntry: Sendable {
     /// The entries for the types that the installed helpers can read. An entry without types is left out.
     static var all: [ThumbnailerEntry] {
         let decoder = ImageDecoder()
-        var pictures = Codecs.standard.formats.filter { $0 != .svg && decoder.canDecode($0) }.flatMap(\.mediaTypes)
+        var images = Codecs.standard.formats.filter { $0 != .svg && decoder.canDecode($0) }.flatMap(\.mediaTypes)
         // The covers of recordings need no helper.
-        pictures += VideoWorkers.shared.isAvailable ? films + recordings : recordings
+        images += VideoWorkers.shared.isAvailable ? videos + recordings : recordings
         var documents: [String] = []
         if PDFWorkers.shared.isAvailable { documents.append("application/pdf") }
         if TextWorkers.shared.isAvailable { documents += fonts }
         if decoder.canDecode(.svg) { documents += ImageFormat.svg.mediaTypes }
         return [
-            ThumbnailerEntry(fileName: "vitrine.thumbnailer", mediaTypes: pictures, allowsUpscaling: false),
+            ThumbnailerEntry(fileName: "vitrine.thumbnailer", mediaTypes: images, allowsUpscaling: false),
             ThumbnailerEntry(fileName: "vitrine-documents.thumbnailer", mediaTypes: documents, allowsUpscaling: true),
         ].filter { !$0.mediaTypes.isEmpty }
     }
@@ -130,7 +130,7 @@ private struct ThumbnailerEntry: Sendable {
         "application/font-woff", "application/vnd.ms-opentype",
     ]
 
-    private static let films =
+    private static let videos =
         MediaFormat.allCases.filter { !$0.isAudio }.map(\.rawValue) + [
             "video/3gpp", "video/3gpp2", "video/x-m4v", "video/vnd.avi", "video/x-ms-wmv", "video/x-ogm+ogg",
             "video/x-theora+ogg",

@@ -18,7 +18,7 @@ struct DownloadCommand: AsyncParsableCommand {
             finished. Interrupted downloads resume if the source has not changed. A file appears under its name when \
             it is complete and verified.
 
-              vitrine download add https://example.org/film.mp4 -o film.mp4
+              vitrine download add https://example.org/video.mp4 -o video.mp4
               vitrine download watch
             """,
         subcommands: [

@@ -65,7 +65,7 @@ struct FetchJob: Sendable {
         guard let output = item.output else { return }
         var bytes = answer.bytes
         if let size {
-            bytes = try await picture(bytes, size: size, item: item, output: output)
+            bytes = try await scaledImage(bytes, size: size, item: item, output: output)
             report.type = nil
             report.bytes = bytes.count
         }
@@ -84,7 +84,7 @@ struct FetchJob: Sendable {
     }
 
     /// Returns an image scaled down to a size, in the format of the output's extension.
-    private func picture(
+    private func scaledImage(
         _ bytes: [UInt8], size: PixelSize, item: FetchItem, output: FetchItem.Target
     ) async throws(CacheError) -> [UInt8] {
         var format = FormatArgument.auto

@@ -25,7 +25,7 @@ struct HelpTopic: Sendable {
                 "Camera raw",
                 """
                 CR2, CR3, CRW, NEF, ARW, DNG, ORF, RW2, RAF, PEF, SRW, X3F, MRW, 3FR, ERF, KDC and IIQ, by the \
-                picture that the camera put into the file.
+                image that the camera put into the file.
                 """),
             .entry("Documents", "PDF."),
             .entry(
@@ -35,13 +35,13 @@ struct HelpTopic: Sendable {
                 Visio, XPS, Pages, Numbers, Keynote, Krita, OpenRaster, Sketch, Procreate, Figma, 3MF, G-code and \
                 APK. vitrine shows the cover, the first page or the thumbnail that the file contains.
                 """),
-            .entry("Films", "MP4, MOV, MKV, WebM, AVI, FLV, ASF, Ogg, MPEG-TS and MPEG-PS."),
+            .entry("Videos", "MP4, MOV, MKV, WebM, AVI, FLV, ASF, Ogg, MPEG-TS and MPEG-PS."),
             .entry(
                 "Recordings",
                 """
                 The cover in MP3, M4A, FLAC, Ogg, Opus, WMA, WAV, AIFF, DSF, APE, WavPack and Musepack. --cover \
-                chooses among several. --sibling-covers uses a picture beside the file. --waveform draws the loudness \
-                of a recording without a picture.
+                chooses among several. --sibling-covers uses an image beside the file. --waveform draws the loudness \
+                of a recording without a cover.
                 """),
             .entry("Web pages", "Addresses that begin with http:// or https://. An installed Chromium draws the page."),
             .entry(
@@ -56,7 +56,7 @@ struct HelpTopic: Sendable {
                 "vitrine-worker",
                 "JPEG XL, TIFF, JPEG 2000, SVG, unusual HEIC and AVIF, CBR, CB7, and the option --isolate."),
             .entry("vitrine-pdf", "PDF."),
-            .entry("vitrine-video", "Films, waveforms, and covers that vitrine itself does not find."),
+            .entry("vitrine-video", "Videos, waveforms, and covers that vitrine itself does not find."),
             .entry("vitrine-text", "Fonts; text, source code and Markdown, which are files named as arguments."),
             .entry("vitrine-agent", "Downloads that continue after the command ends."),
         ])

@@ -9,7 +9,7 @@ struct FormatsCommand: ParsableCommand {
         commandName: "formats",
         abstract: "Lists the kinds of files that can be shown, and how each is read.",
         discussion: """
-            A kind is read by a decoder of vitrine itself, by a library, or by a picture that files of the kind hold \
+            A kind is read by a decoder of vitrine itself, by a library, or by an image that files of the kind hold \
             of themselves. The helper programs are looked up as for any other command.
 
               vitrine formats
@@ -34,7 +34,7 @@ struct FormatsCommand: ParsableCommand {
 private struct FormatReport: Encodable {
     /// One way to read a kind, by a decoder in one process.
     struct Reader: Encodable {
-        /// `decoder`, `library`, `embedded picture`, `waveform` or `browser`.
+        /// `decoder`, `library`, `embedded image`, `waveform` or `browser`.
         var method: String
         /// The library; null for the others.
         var library: String?
@@ -94,7 +94,7 @@ private struct FormatReport: Encodable {
 
     // MARK: Kinds
 
-    /// Images, files that hold pictures, documents, films and web pages, in this order.
+    /// Images, files that hold images, documents, videos and web pages, in this order.
     static var all: [FormatReport] {
         Codecs.standard.formats.map(image)
             + [
@@ -132,7 +132,7 @@ private struct FormatReport: Encodable {
         let process = isIsolated ? "vitrine-worker" : "vitrine"
         if format.holdsPictures {
             // Names in 7z are compressed, and pages in RAR mostly.
-            if format != .comic7z { readers.append(Reader(method: "embedded picture", process: process)) }
+            if format != .comic7z { readers.append(Reader(method: "embedded image", process: process)) }
             if format == .comicRAR || format == .comic7z {
                 readers.append(Reader(method: "library", library: "libarchive", process: "vitrine-worker"))
             }
@@ -165,7 +165,7 @@ private struct FormatReport: Encodable {
     private static func media(_ media: MediaFormat) -> FormatReport {
         var name = media.rawValue.split(separator: "/").last.map(String.init) ?? media.rawValue
         if name.hasPrefix("x-") { name.removeFirst(2) }
-        let cover = Reader(method: "embedded picture", process: "vitrine")
+        let cover = Reader(method: "embedded image", process: "vitrine")
         return FormatReport(
             media.isAudio ? "\(name)-audio" : name, mediaTypes: [media.rawValue], extensions: media.fileExtensions,
             readers: (media.isAudio ? [cover] : []) + [

@@ -13,14 +13,14 @@ import Foundation
 struct InspectCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "inspect",
-        abstract: "Prints format, size and other properties of images, PDFs and films.",
+        abstract: "Prints format, size and other properties of images, PDFs and videos.",
         discussion: """
             It reads headers only, and decodes no pixels. Keys of --json without a value are null.
 
-              vitrine inspect photo.heic manual.pdf film.mp4
+              vitrine inspect photo.heic manual.pdf video.mp4
             """)
 
-    @Argument(help: "Images, PDFs or films; - is standard input.", completion: .file())
+    @Argument(help: "Images, PDFs or videos; - is standard input.", completion: .file())
     var inputs: [String]
 
     @Option(help: "Password of encrypted PDFs. Other users can see it in process lists. (default: none)")
@@ -52,7 +52,7 @@ private struct InspectReport: Sendable, Encodable {
     let input: String
     var info: ImageInfo?
     var document: PDFDocumentInfo?
-    var film: VideoInfo?
+    var video: VideoInfo?
     /// The kind of a file that has nothing to tell but its kind.
     var drawn: String?
     /// The bytes of the file.
@@ -72,7 +72,7 @@ private struct InspectReport: Sendable, Encodable {
             case .pdf?:
                 document = try PDFDocument(input, password: password).info(pages: 1...1, limits: CommandLimits.current)
             case .media?:
-                film = try VideoFrameSource(input, at: .poster).info(limits: CommandLimits.current)
+                video = try VideoFrameSource(input, at: .poster).info(limits: CommandLimits.current)
             case .font?: drawn = "font"
             case .text?: drawn = "text"
             case .image?, nil:
@@ -116,14 +116,14 @@ private struct InspectReport: Sendable, Encodable {
         try container.encode(format, forKey: .format)
         try container.encode(size?.width, forKey: .width)
         try container.encode(size?.height, forKey: .height)
-        try container.encode((info?.orientation ?? film?.orientation)?.rawValue, forKey: .orientation)
+        try container.encode((info?.orientation ?? video?.orientation)?.rawValue, forKey: .orientation)
         try container.encode(info?.hasAlpha, forKey: .alpha)
         try container.encode(info?.colorModel.rawValue, forKey: .colorModel)
         try container.encode(info?.bitDepth, forKey: .bitDepth)
         try container.encode(
             info.flatMap { $0.colorProfile == nil ? nil : $0.colorProfileName ?? "unnamed" }, forKey: .profile)
         try container.encode(info?.frameCount, forKey: .frames)
-        try container.encode(info?.duration ?? film?.duration, forKey: .duration)
+        try container.encode(info?.duration ?? video?.duration, forKey: .duration)
         try container.encode(info?.loopCount, forKey: .loops)
         try container.encode(info?.isProgressive, forKey: .progressive)
         try container.encode(
@@ -138,11 +138,11 @@ private struct InspectReport: Sendable, Encodable {
     private func encodeDocument(to container: inout KeyedEncodingContainer<CodingKeys>) throws {
         try container.encode(document?.pageCount, forKey: .pages)
         try container.encode(document?.title, forKey: .title)
-        try container.encode(film?.videoCodec, forKey: .videoCodec)
-        try container.encode(film?.audioCodec, forKey: .audioCodec)
-        try container.encode(film?.frameRate, forKey: .frameRate)
+        try container.encode(video?.videoCodec, forKey: .videoCodec)
+        try container.encode(video?.audioCodec, forKey: .audioCodec)
+        try container.encode(video?.frameRate, forKey: .frameRate)
         try container.encode(
-            details?.date ?? film?.creationDate.map { $0.formatted(.iso8601) }, forKey: .created)
+            details?.date ?? video?.creationDate.map { $0.formatted(.iso8601) }, forKey: .created)
         try container.encode(bytes, forKey: .bytes)
         try container.encode(details?.camera, forKey: .camera)
         try container.encode(details?.lens, forKey: .lens)
@@ -151,23 +151,23 @@ private struct InspectReport: Sendable, Encodable {
     }
 
     private var format: String? {
-        info?.format.rawValue ?? drawn ?? (document == nil ? film?.container : "pdf")
+        info?.format.rawValue ?? drawn ?? (document == nil ? video?.container : "pdf")
     }
 
-    /// The pixels of an image or film, or the points of a document's first page; nil for sound.
+    /// The pixels of an image or video, or the points of a document's first page; nil for sound.
     private var size: PixelSize? {
         if let document {
             guard let page = document.size(ofPage: 1), page.width < 1e9, page.height < 1e9 else { return nil }
             return PixelSize(width: Int(page.width.rounded()), height: Int(page.height.rounded()))
         }
-        if let film { return film.hasVideo ? film.size : nil }
+        if let video { return video.hasVideo ? video.size : nil }
         return info?.size
     }
 
     func print(asJSON: Bool) {
         if asJSON {
             Output.json(self)
-        } else if let summary = info.map(summary) ?? document.map(summary) ?? film.map(summary) ?? drawn {
+        } else if let summary = info.map(summary) ?? document.map(summary) ?? video.map(summary) ?? drawn {
             let size = bytes.map { [ByteCount($0).formatted()] } ?? []
             Output.row("\(input)  \(([summary] + size + (details?.parts ?? [])).joined(separator: ", "))")
         } else {
@@ -194,15 +194,15 @@ private struct InspectReport: Sendable, Encodable {
         }
     }
 
-    private func summary(of film: VideoInfo) -> String {
-        var parts = [Self.name(ofContainer: film.container)]
+    private func summary(of video: VideoInfo) -> String {
+        var parts = [Self.name(ofContainer: video.container)]
         if let size { parts.append("\(size)") }
-        if let date = film.creationDate { parts.append(date.formatted(.iso8601)) }
-        if let duration = film.duration { parts.append(duration.formatted("%.2f s")) }
-        if let rate = film.frameRate { parts.append(rate.formatted("%.4g frames a second")) }
-        if film.hasVideo, film.orientation != .up { parts.append("orientation \(film.orientation.rawValue)") }
-        parts += [film.videoCodec, film.audioCodec].compactMap(\.self)
-        if film.hasCoverArt { parts.append("cover") }
+        if let date = video.creationDate { parts.append(date.formatted(.iso8601)) }
+        if let duration = video.duration { parts.append(duration.formatted("%.2f s")) }
+        if let rate = video.frameRate { parts.append(rate.formatted("%.4g frames a second")) }
+        if video.hasVideo, video.orientation != .up { parts.append("orientation \(video.orientation.rawValue)") }
+        parts += [video.videoCodec, video.audioCodec].compactMap(\.self)
+        if video.hasCoverArt { parts.append("cover") }
         return parts.joined(separator: ", ")
     }
 

@@ -30,8 +30,8 @@ struct PrecacheCommand: AsyncParsableCommand {
     var recursive = false
 
     @OptionGroup(title: "Size") var geometry: GeometryOptions
-    @OptionGroup(title: "Pages, films, web pages") var parts: PartOptions
-    @OptionGroup(title: "Pages, films, web pages") var web: WebPageOptions
+    @OptionGroup(title: "Pages, videos, web pages") var parts: PartOptions
+    @OptionGroup(title: "Pages, videos, web pages") var web: WebPageOptions
 
     @Flag(help: "Fill the cache of file managers instead, with the sizes 128, 256, 512 or 1024.")
     var desktop = false
@@ -87,7 +87,7 @@ struct PrecacheCommand: AsyncParsableCommand {
         if json {
             Output.json(total)
         } else if !progress.quiet {
-            let passedOver = total.passedOver > 0 ? ", \(total.passedOver) without a picture" : ""
+            let passedOver = total.passedOver > 0 ? ", \(total.passedOver) without an image" : ""
             Output.row(
                 "\(total.made) made, \(total.skipped) in the cache already\(passedOver), \(total.failed) failed")
         }
@@ -100,7 +100,7 @@ private struct PrecacheReport: Sendable, Encodable {
     var made = 0
     var skipped = 0
     var failed = 0
-    /// Files found in directories that have no picture.
+    /// Files found in directories that have no image.
     var passedOver = 0
     var failure: InputFailure?
 

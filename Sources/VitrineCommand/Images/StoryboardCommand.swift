@@ -9,19 +9,19 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// `vitrine storyboard`: small frames of a film on one sheet, and their times as WebVTT.
+/// `vitrine storyboard`: small frames of a video on one sheet, and their times as WebVTT.
 struct StoryboardCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "storyboard",
-        abstract: "Puts small frames of a film on one image, and writes their times as WebVTT.",
+        abstract: "Puts small frames of a video on one image, and writes their times as WebVTT.",
         discussion: """
             Players show the frames beside their seek bar. Only key frames are decoded.
 
-              vitrine storyboard film.mp4 -o film.jpg
-              vitrine storyboard film.mp4 --interval 5 --width 240 -o film.webp --vtt film.vtt
+              vitrine storyboard video.mp4 -o video.jpg
+              vitrine storyboard video.mp4 --interval 5 --width 240 -o video.webp --vtt video.vtt
             """)
 
-    @Argument(help: "A film; - is standard input.", completion: .file())
+    @Argument(help: "A video; - is standard input.", completion: .file())
     var input: String
 
     @Option(
@@ -74,8 +74,8 @@ struct StoryboardCommand: AsyncParsableCommand {
             throw ValidationError("\(path) is a directory; name a file")
         }
         let item = try InputItem(word: input)
-        guard case .input(let film) = item.content else {
-            throw ValidationError("\(input) is an address; download the film first")
+        guard case .input(let video) = item.content else {
+            throw ValidationError("\(input) is an address; download the video first")
         }
         let inputs = InputFiles([item])
         for path in [output, cues] {
@@ -85,7 +85,7 @@ struct StoryboardCommand: AsyncParsableCommand {
         if vtt == nil, FilePath.exists(cues) {
             throw ValidationError("\(cues) exists; name the WebVTT file with --vtt, or remove it")
         }
-        let files = try await BlockingExecutor.shared.run { [self] in Result { try make(film) } }.get()
+        let files = try await BlockingExecutor.shared.run { [self] in Result { try make(video) } }.get()
         for (path, bytes) in files {
             do {
                 try AtomicFile.write(bytes, to: path)
@@ -97,8 +97,8 @@ struct StoryboardCommand: AsyncParsableCommand {
     }
 
     /// The paths and bytes of both files.
-    private func make(_ film: ImageInput) throws -> [(path: String, bytes: [UInt8])] {
-        let board = try Storyboard(of: film, interval: interval, cellWidth: width, columns: columns)
+    private func make(_ video: ImageInput) throws -> [(path: String, bytes: [UInt8])] {
+        let board = try Storyboard(of: video, interval: interval, cellWidth: width, columns: columns)
         let image = try board.sheet.encoded(as: (format ?? .auto).outputFormat(quality: quality.value))
         // The name of a file is no URL: each byte that has a meaning there is encoded.
         let name = FilePath.name(of: output)

@@ -13,14 +13,14 @@ import Foundation
 struct ThumbnailCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "thumbnail",
-        abstract: "Makes a smaller image of each image, PDF page, film or web page.",
+        abstract: "Makes a smaller image of each image, PDF page, video or web page.",
         discussion: """
             Several inputs run in parallel. One failed input does not stop the others.
 
               vitrine thumbnail ~/Pictures/*.jpg --size 320 --format webp -o thumbnails/
               vitrine thumbnail manual.pdf --pages 1-3 --sizes 128,512 -o pages/
-              vitrine thumbnail film.mp4 --time 12.5 --exact -o frame.jpg
-              vitrine thumbnail film.mp4 moon.gif --animated --size 320 -o previews/
+              vitrine thumbnail video.mp4 --time 12.5 --exact -o frame.jpg
+              vitrine thumbnail video.mp4 moon.gif --animated --size 320 -o previews/
 
             The user's cache keeps thumbnails, and a second run takes them from there. Lossless outputs, qualities \
             above 0.9, --keep-metadata, --round, --background, web pages and encrypted documents bypass the cache.
@@ -30,7 +30,7 @@ struct ThumbnailCommand: AsyncParsableCommand {
             outputs would have one name give them their whole names, as in lake.pdf.jpg.
             """)
 
-    @Argument(help: "Images, PDFs, films, directories or web addresses; - is standard input.", completion: .file())
+    @Argument(help: "Images, PDFs, videos, directories or web addresses; - is standard input.", completion: .file())
     var inputs: [String]
 
     @OptionGroup(title: "Size") var geometry: GeometryOptions
@@ -38,8 +38,8 @@ struct ThumbnailCommand: AsyncParsableCommand {
     @Option(help: "Part that a crop keeps: center, top, bottom-right and so on, attention, or X,Y from 0 to 1.")
     var gravity = GravityArgument(.center)
 
-    @OptionGroup(title: "Pages, films, web pages") var parts: PartOptions
-    @OptionGroup(title: "Pages, films, web pages") var web: WebPageOptions
+    @OptionGroup(title: "Pages, videos, web pages") var parts: PartOptions
+    @OptionGroup(title: "Pages, videos, web pages") var web: WebPageOptions
 
     @Option(
         name: [.customShort("o"), .long],
@@ -154,7 +154,7 @@ struct ThumbnailCommand: AsyncParsableCommand {
         var failures = 0
         let bar = ProgressBar(total: work.count, isQuiet: progress.quiet)
         let width = Batch.width(pixels: geometry.boxes.map(\.pixels).max() ?? 0)
-        // Another picture is decoded while one goes from a helper or decoder to the encoder.
+        // Another image is decoded while one goes from a helper or decoder to the encoder.
         if width > ProcessorCount.active { service.concurrency += 1 }
         await Batch.run(work, width: width, progress: bar, name: { $0.1.name }) { _, work in
             switch work.1 {
@@ -175,7 +175,7 @@ struct ThumbnailCommand: AsyncParsableCommand {
 
 /// The options of clips.
 struct PreviewOptions: ParsableArguments {
-    @Flag(help: "Write a short animation of each animation or film: WebP, or AVIF by --format or the output's extension.")
+    @Flag(help: "Write a short animation of each animation or video: WebP, or AVIF by --format or the output's extension.")
     var animated = false
 
     @Option(help: ArgumentHelp("Length of a clip.", valueName: "seconds"))
@@ -184,7 +184,7 @@ struct PreviewOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Frames a second of a clip, at most.", valueName: "rate"))
     var fps = 10.0
 
-    @Flag(help: "Show parts from all over a film instead of one that begins at its poster.")
+    @Flag(help: "Show parts from all over a video instead of one that begins at its poster.")
     var spread = false
 
     func validate() throws {

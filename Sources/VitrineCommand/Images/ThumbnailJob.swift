@@ -241,13 +241,13 @@ struct ThumbnailReport: Sendable, Encodable {
     var bytes: Int?
     var milliseconds = 0.0
     var error: String?
-    /// Why it was passed over: it was found in a directory, and has no picture.
+    /// Why it was passed over: it was found in a directory, and has no image.
     var passedOver: String?
     var inputSize: PixelSize?
     var inputBytes: Int?
     /// Counted from 1; nil for inputs without pages.
     var page: Int?
-    /// Second of a film; nil for its poster and for other inputs.
+    /// Second of a video; nil for its poster and for other inputs.
     var time: Double?
     var source: ThumbnailOrigin?
 

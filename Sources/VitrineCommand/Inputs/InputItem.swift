@@ -31,7 +31,7 @@ struct InputItem: Sendable {
     var folder = ""
     /// The page, if several pages were requested.
     var page: Int?
-    /// Whether it was found in a directory. Such an input is passed over if it has no picture.
+    /// Whether it was found in a directory. Such an input is passed over if it has no image.
     var isFound = false
 
     init(name: String, content: Content, folder: String = "") {
@@ -138,7 +138,7 @@ extension Result where Success == InputItem, Failure == InputFailure {
 struct InputFailure: Error, Sendable {
     let name: String
     let reason: String
-    /// Whether it is passed over: it was found in a directory, and has no picture.
+    /// Whether it is passed over: it was found in a directory, and has no image.
     var isPassedOver = false
 
     init(name: String, reason: String) {
@@ -233,7 +233,7 @@ struct InputExpansion {
         var found: [Result<InputItem, InputFailure>] = []
         walk(path, name: word, folder: "", into: &found)
         guard !found.isEmpty || mayBeEmpty else {
-            throw InputFailure(name: word, reason: "no file in this directory is an image, PDF or film")
+            throw InputFailure(name: word, reason: "no file in this directory is an image, PDF or video")
         }
         return found
     }

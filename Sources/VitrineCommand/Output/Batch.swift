@@ -28,7 +28,7 @@ struct JSONOption: ParsableArguments {
 
 /// Runs one piece of work per input, a few at a time, and reports the results in the order of the inputs.
 enum Batch {
-    /// How many run at a time: more than there are processors, which would else be idle while a picture goes from one
+    /// How many run at a time: more than there are processors, which would else be idle while an image goes from one
     /// thread to another; no more where each holds a large result.
     ///
     /// - Parameter pixels: The pixels of a result, at most.

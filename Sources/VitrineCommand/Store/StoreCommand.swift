@@ -119,7 +119,7 @@ struct StoreLine: Encodable {
 }
 
 /// The options for images that are saved.
-struct StorePictureOptions: ParsableArguments {
+struct StoreImageOptions: ParsableArguments {
     @Option(help: "Scale images down to this size in pixels: WxH, Wx or xH. (default: off)")
     var maxSize: SizeArgument?
 

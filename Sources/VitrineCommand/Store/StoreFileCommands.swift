@@ -16,7 +16,7 @@ struct StoreSaveCommand: AsyncParsableCommand {
 
     @OptionGroup var selection: StoreSelection
     @OptionGroup var lines: JSONOption
-    @OptionGroup var picture: StorePictureOptions
+    @OptionGroup var image: StoreImageOptions
 
     @Argument(help: "Files to save.", completion: .file())
     var inputs: [String]
@@ -58,7 +58,7 @@ struct StoreSaveCommand: AsyncParsableCommand {
             let kind = FileName.pathExtension(of: own)
             return try await selection.fileStore.save(bytes, fileExtension: kind.isEmpty ? nil : kind)
         }
-        return try await selection.imageStore(picture.configuration).save(
+        return try await selection.imageStore(image.configuration).save(
             fileAt: input, as: given.isEmpty ? nil : given, replacing: replace)
     }
 }

@@ -98,7 +98,7 @@ struct StoreImportCommand: AsyncParsableCommand {
 
     @OptionGroup var selection: StoreSelection
     @OptionGroup var lines: JSONOption
-    @OptionGroup var picture: StorePictureOptions
+    @OptionGroup var image: StoreImageOptions
 
     @OptionGroup var progress: ProgressOption
 
@@ -112,7 +112,7 @@ struct StoreImportCommand: AsyncParsableCommand {
         let steps =
             selection.files
             ? selection.fileStore.importFiles(from: directory, replacing: replace)
-            : selection.imageStore(picture.configuration).importPictures(from: directory, replacing: replace)
+            : selection.imageStore(image.configuration).importPictures(from: directory, replacing: replace)
         try await selection.follow(steps, lines, isQuiet: progress.quiet)
     }
 }
