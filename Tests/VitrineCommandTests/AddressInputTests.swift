@@ -87,7 +87,8 @@ import VitrineImaging
         #expect(
             outcome.errors == "http://127.0.0.1:9/: browsers have no sandbox for the user root; run as another user, "
                 + "or add --no-browser-sandbox\n")
-        let without = try await Tool.run(words + ["--no-browser-sandbox"], environment: ["VITRINE_BROWSER": "/nonexistent"])
+        let without = try await Tool.run(
+            words + ["--no-browser-sandbox"], environment: ["VITRINE_BROWSER": "/nonexistent"])
         #expect(without.status == 1 && !without.errors.contains("sandbox"))
         #expect(try await Tool.run(["thumbnail", "a.jpg", "--no-browser-sandbox"]).status == 2)
     }

@@ -123,7 +123,10 @@ struct AnimationCommandTests {
         let words = ["show", Samples.path("lake.jpg"), "--size", "16"]
         let silent = try await RawTool.runAtKeyboard(
             words, home: scratch.file("home"),
-            environment: ["TERM": "vt220", "TMUX": "", "STY": "", "KITTY_WINDOW_ID": "", "COLORTERM": "", "NO_COLOR": ""]
+            environment: [
+                "TERM": "vt220", "TMUX": "", "STY": "", "KITTY_WINDOW_ID": "", "TERM_PROGRAM": "", "LC_TERMINAL": "",
+                "COLORTERM": "", "NO_COLOR": "",
+            ]
         ) { _ in [] }
         #expect(silent.status == 0 && String(decoding: silent.output, as: UTF8.self).contains("▀"))
         let dumb = try await RawTool.runAtKeyboard(

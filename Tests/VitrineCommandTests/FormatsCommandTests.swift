@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import VitrineCommand
 
 @Suite struct FormatsCommandTests {
     private func kinds(_ environment: [String: String] = [:]) async throws -> [String: [String: Any]] {
@@ -68,5 +69,27 @@ import Testing
         #expect(lines.count == (try await kinds()).count)
         #expect(lines.contains { $0.hasPrefix("nef") && $0.contains(".nef .nrw") && $0.contains("embedded image") })
         #expect(lines.contains { $0.hasPrefix("tiff") && $0.contains("libvips in vitrine-worker") })
+    }
+
+    @Test func theHelpNamesEveryFormatOfTheCodecs() async throws {
+        let help = try await Tool.run(["help", "formats"])
+        // Lines are broken at spaces.
+        let text = help.output.split { $0 == " " || $0 == "\n" }.joined(separator: " ")
+        let lists = [
+            FormatNames.images, FormatNames.raw, FormatNames.documents, FormatNames.videos, FormatNames.recordings,
+            FormatNames.outputs,
+        ]
+        for list in lists {
+            #expect(list.count > 5)
+            for name in list { #expect(text.contains(name), "\(name)") }
+        }
+        #expect(FormatNames.images.contains("JPEG XL") && FormatNames.raw.contains("CR3"))
+        #expect(FormatNames.outputs.contains("JPEG XL (jxl)"))
+    }
+
+    @Test func theReadMeNamesEveryImageFormatOfTheCodecs() throws {
+        let file = Samples.directory.deletingLastPathComponent().appending(path: "README.md")
+        let rows = try String(contentsOf: file, encoding: .utf8).split(separator: "\n").filter { $0.hasPrefix("|") }
+        for name in FormatNames.images { #expect(rows.contains { $0.contains(name) }, "\(name)") }
     }
 }

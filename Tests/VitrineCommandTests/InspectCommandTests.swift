@@ -101,8 +101,8 @@ import VitrineImaging
         #expect(text.status == 0, "\(text.errors)")
         #expect(
             text.output.hasSuffix(
-                ", \(ByteCount(bytes.count).formatted()), Canon EOS R5, RF24-105mm F4 L IS USM, 2024-07-19 18:30:05+02:00, "
-                    + "33.85680° S 151.21530° E\n"), "\(text.output)")
+                ", \(ByteCount(bytes.count).formatted()), Canon EOS R5, RF24-105mm F4 L IS USM, "
+                    + "2024-07-19 18:30:05+02:00, 33.85680° S 151.21530° E\n"), "\(text.output)")
         let json = try await Tool.run(["inspect", "--json", "photo.jpg"], in: scratch.url)
         let object = try #require(json.objects.first)
         #expect(object["bytes"] as? Int == bytes.count)

@@ -141,7 +141,8 @@ struct TerminalImageTests {
     }
 
     @Test func eightColorsAreThoseOfTheFirstTerminals() {
-        let white = PixelColor(white: 229), black = PixelColor(white: 0), green = PixelColor(red: 0, green: 205, blue: 0)
+        let white = PixelColor(white: 229), black = PixelColor(white: 0)
+        let green = PixelColor(red: 0, green: 205, blue: 0)
         #expect(text(image([[white, black], [green, green]]), .halfBlocks8) == "^[37;42m▀^[30m▀^[0m\n")
     }
 
@@ -170,7 +171,8 @@ struct TerminalImageTests {
         (["TERM": "tmux-256color", "KITTY_WINDOW_ID": "1", "COLORTERM": "truecolor"], .halfBlocks),
         (["TERM": "xterm-kitty", "TMUX": "/tmp/x"], .halfBlocks256),
         (["TERM": "dumb", "KITTY_WINDOW_ID": "1"], .text), ([:], .text),
-        (["TERM": "xterm-256color", "NO_COLOR": "1"], .text), (["TERM": "xterm-256color", "NO_COLOR": ""], .halfBlocks256),
+        (["TERM": "xterm-256color", "NO_COLOR": "1"], .text),
+        (["TERM": "xterm-256color", "NO_COLOR": ""], .halfBlocks256),
     ])
     func theEnvironmentTellsTheMode(environment: [String: String], expected: TerminalImage.Mode) {
         #expect(TerminalEnvironment(environment).mode() == expected)
@@ -179,7 +181,8 @@ struct TerminalImageTests {
     @Test(arguments: [
         ("^_Gi=31;OK^\\^[?62;22c", ["TERM": "xterm-256color"], TerminalImage.Mode.kitty),
         ("^[?62;22c", ["TERM": "xterm-kitty"], .halfBlocks256),
-        ("^[?62;4;22c", ["TERM": "xterm-256color"], .sixel), ("^[?62;14;22c", ["TERM": "xterm-256color"], .halfBlocks256),
+        ("^[?62;4;22c", ["TERM": "xterm-256color"], .sixel),
+        ("^[?62;14;22c", ["TERM": "xterm-256color"], .halfBlocks256),
         ("^[?1;2;4c", ["TERM": "tmux-256color", "TMUX": "/tmp/x"], .sixel),
         ("^_Gi=31;ENOTSUPPORTED^\\^[?62;4c", ["TERM": "xterm-256color"], .sixel),
         ("q^[A^[?64;1;4cq", ["TERM": "xterm", "COLORTERM": "truecolor"], .sixel),

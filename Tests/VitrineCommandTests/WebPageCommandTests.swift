@@ -8,7 +8,10 @@ import Testing
     @Test(arguments: ["thumbnail", "contact-sheet"])
     func publicOnlyRefusesPrivateAddresses(_ command: String) async throws {
         let scratch = try Scratch()
-        let words = [command, "http://127.0.0.1/", "--web-page", "--no-browser-sandbox", "--no-cache", "--public-only", "-o", scratch.file("x.png").path]
+        let words = [
+            command, "http://127.0.0.1/", "--web-page", "--no-browser-sandbox", "--no-cache", "--public-only", "-o",
+            scratch.file("x.png").path,
+        ]
         let outcome = try await Tool.run(words)
         #expect(outcome.status == 1)
         #expect((outcome.errors + outcome.output).contains("the address 127.0.0.1 is not public"))

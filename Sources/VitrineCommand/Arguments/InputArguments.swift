@@ -131,7 +131,8 @@ struct PartOptions: ParsableArguments {
 
     /// Returns the source options for one page of `pages`, or for `--page`.
     func options(page: Int?) -> SourceDetector.Options {
-        var options = SourceDetector.Options(page: page ?? self.page ?? pages?.first ?? 1, moment: time?.moment ?? .poster)
+        var options = SourceDetector.Options(
+            page: page ?? self.page ?? pages?.first ?? 1, moment: time?.moment ?? .poster)
         options.precision = exact ? .exact : .nearestKeyFrame
         options.password = password
         options.readsText = true

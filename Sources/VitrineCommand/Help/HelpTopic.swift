@@ -20,36 +20,36 @@ struct HelpTopic: Sendable {
         name: "formats", title: "Formats",
         items: [
             .paragraph("vitrine detects the format of an input by its content, not by its name."),
-            .entry("Images", "JPEG, PNG, APNG, GIF, BMP, ICO, WebP, TIFF, HEIC, AVIF, JPEG XL, JPEG 2000 and SVG."),
+            .entry("Images", FormatNames.sentence(FormatNames.images)),
             .entry(
                 "Camera raw",
-                """
-                CR2, CR3, CRW, NEF, ARW, DNG, ORF, RW2, RAF, PEF, SRW, X3F, MRW, 3FR, ERF, KDC and IIQ, by the \
-                image that the camera put into the file.
-                """),
+                FormatNames.sentence(FormatNames.raw) + " vitrine shows the image that the camera put into the file."),
             .entry("Documents", "PDF."),
             .entry(
                 "Books and documents",
-                """
-                EPUB, MOBI, AZW3 and FictionBook; comics in CBZ, CBT, CBR and CB7; OpenDocument, Office Open XML, \
-                Visio, XPS, Pages, Numbers, Keynote, Krita, OpenRaster, Sketch, Procreate, Figma, 3MF, G-code and \
-                APK. vitrine shows the cover, the first page or the thumbnail that the file contains.
-                """),
-            .entry("Videos", "MP4, MOV, MKV, WebM, AVI, FLV, ASF, Ogg, MPEG-TS and MPEG-PS."),
+                FormatNames.sentence(FormatNames.documents)
+                    + " vitrine shows the cover, the first page or the thumbnail that the file contains."),
+            .entry("Videos", FormatNames.sentence(FormatNames.videos)),
             .entry(
                 "Recordings",
+                FormatNames.sentence(FormatNames.recordings)
+                    + """
+                     vitrine shows the cover. --cover chooses among several. --sibling-covers uses an image beside the \
+                    file. --waveform draws the sound of a recording without a cover.
+                    """),
+            .entry(
+                "Web addresses",
                 """
-                The cover in MP3, M4A, FLAC, Ogg, Opus, WMA, WAV, AIFF, DSF, APE, WavPack and Musepack. --cover \
-                chooses among several. --sibling-covers uses an image beside the file. --waveform draws the loudness \
-                of a recording without a cover.
+                Images, PDFs and videos at addresses that begin with http:// or https://. With --web-page, an \
+                installed Chromium draws the address as a web page.
                 """),
-            .entry("Web pages", "Addresses that begin with http:// or https://. An installed Chromium draws the page."),
             .entry(
                 "Output",
-                """
-                JPEG, PNG, WebP, AVIF, JPEG XL (jxl) and GIF. --format auto writes PNG for images with transparency, \
-                and JPEG for others. Without --format, the extension of the output decides.
-                """),
+                FormatNames.sentence(FormatNames.outputs)
+                    + """
+                     --format auto writes PNG for images with transparency, and JPEG for others. Without --format, the \
+                    extension of the output decides.
+                    """),
             .paragraph("'vitrine formats' lists every kind, how it is read, and the programs that are missing."),
             .paragraph("Some formats need a helper program. vitrine looks for it beside itself, then in PATH."),
             .entry(
@@ -57,7 +57,9 @@ struct HelpTopic: Sendable {
                 "JPEG XL, TIFF, JPEG 2000, SVG, unusual HEIC and AVIF, CBR, CB7, and the option --isolate."),
             .entry("vitrine-pdf", "PDF."),
             .entry("vitrine-video", "Videos, waveforms, and covers that vitrine itself does not find."),
-            .entry("vitrine-text", "Fonts; text, source code and Markdown, which are files named as arguments."),
+            .entry(
+                "vitrine-text",
+                "Fonts; text, source code and Markdown, which are files named as arguments; captions of contact sheets."),
             .entry("vitrine-agent", "Downloads that continue after the command ends."),
         ])
 
@@ -129,7 +131,7 @@ struct HelpTopic: Sendable {
         name: "environment", title: "Environment variables",
         items: [
             .entry(
-                "VITRINE_WORKER, VITRINE_PDF, VITRINE_VIDEO, VITRINE_AGENT",
+                "VITRINE_WORKER, VITRINE_PDF, VITRINE_VIDEO, VITRINE_TEXT, VITRINE_AGENT",
                 "Path of a helper program. (default: beside vitrine, then in PATH)"),
             .entry(
                 "VITRINE_LOG",

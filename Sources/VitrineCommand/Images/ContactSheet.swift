@@ -124,8 +124,8 @@ package struct ContactSheet: Sendable {
     private func draw(
         _ item: Item, x: Int, y: Int, cell: PixelSize, on canvas: inout SheetCanvas
     ) throws(ImageError) {
-        let shadow = PixelSize(width: cell.width, height: cell.height)
-        try canvas.fill(x: x, y: y + 2, size: shadow, radius: 12, color: PixelColor(red: 30, green: 40, blue: 70, alpha: 14))
+        let shadow = PixelColor(red: 30, green: 40, blue: 70, alpha: 14)
+        try canvas.fill(x: x, y: y + 2, size: cell, radius: 12, color: shadow)
         try canvas.fill(
             x: x, y: y, size: cell, radius: 12, color: .white,
             border: ImageBorder(color: PixelColor(red: 221, green: 225, blue: 232)))

@@ -175,7 +175,8 @@ struct ThumbnailCommand: AsyncParsableCommand {
 
 /// The options of clips.
 struct PreviewOptions: ParsableArguments {
-    @Flag(help: "Write a short animation of each animation or video: WebP, or AVIF by --format or the output's extension.")
+    @Flag(
+        help: "Write a short animation of each animation or video: WebP, or AVIF by --format or the output's extension.")
     var animated = false
 
     @Option(help: ArgumentHelp("Length of a clip.", valueName: "seconds"))

@@ -102,9 +102,8 @@ struct InputItem: Sendable {
             page.policy = web.policy
             page.usesSandbox = !web.noBrowserSandbox
             guard !page.usesSandbox || geteuid() != 0 else {
-                throw InputFailure(
-                    name: name,
-                    reason: "browsers have no sandbox for the user root; run as another user, or add --no-browser-sandbox")
+                let reason = "browsers have no sandbox for the user root; run as another user, or add --no-browser-sandbox"
+                throw InputFailure(name: name, reason: reason)
             }
             return Opened(item: self, source: page, kind: nil)
         }

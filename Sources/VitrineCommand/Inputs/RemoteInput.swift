@@ -46,8 +46,8 @@ enum RemoteInput {
         return ((try? FileKind(of: .bytes(bytes, name: name))) ?? nil) == nil
     }
 
-    /// Returns the name of the file at an address without its extension, if it has the extension of an image, a document
-    /// or a video; nil for other addresses.
+    /// Returns the name of the file at an address without its extension, if it has the extension of an image, a PDF or
+    /// a video; nil for other addresses.
     static func stem(of address: String) -> String? {
         guard let url = URL(string: address), url.host() != nil else { return nil }
         let name = FetchPlan.fileName(for: url)
