@@ -46,8 +46,8 @@ extension Character {
     /// Combining marks of a character that are kept.
     private static let maximumMarks = 8
 
-    /// What is drawn of a character: no controls, no marks that turn the direction of all that follows, and not more
-    /// combining marks than a script has.
+    /// The scalars that are drawn: no controls, no marks that turn the direction of the rest, and not more combining
+    /// marks than a script has.
     var drawableScalars: [Unicode.Scalar] {
         unicodeScalars.prefix(1 + Self.maximumMarks).map {
             $0.properties.generalCategory == .control || (0x202A...0x202E).contains($0.value)

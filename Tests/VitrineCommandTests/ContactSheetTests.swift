@@ -107,6 +107,16 @@ struct ContactSheetTests {
         #expect(throws: ImageError.self) { try ContactSheet(columns: 40, captions: .none).draw(many) }
     }
 
+    @Test func theSizeOfASheetIsKnownBeforeItIsDrawn() throws {
+        let items = [ContactSheet.Item](
+            repeating: ContactSheet.Item(PixelImage(size: PixelSize(4), color: red), title: "a"), count: 7)
+        for captions in ContactSheet.Captions.allCases {
+            let sheet = sheet(captions, title: "Title")
+            #expect(try sheet.draw(items).size == sheet.size(count: 7))
+        }
+        #expect(throws: ImageError.self) { try ContactSheet().size(count: 20_000) }
+    }
+
     /// The pixels in rows of a sheet that are about as dark as text.
     private func inked(_ image: PixelImage, rows: Range<Int>) -> Int {
         rows.reduce(0) { count, y in count + (44..<108).count { image[$0, y].green < 215 } }

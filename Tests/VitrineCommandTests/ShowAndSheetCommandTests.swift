@@ -73,6 +73,49 @@ import VitrineImaging
         #expect(try ImageInfo(of: .file(out.path)).size.width == seven)
     }
 
+    @Test func tooManyImagesAreRefusedBeforeAnyIsDecoded() async throws {
+        let scratch = try Scratch()
+        let out = scratch.file("sheet.png").path
+        let inputs = [String](repeating: Samples.path("leaf.png"), count: 60)
+        let words = ["--columns", "1", "-o", out]
+        let outcome = try await Tool.run(["contact-sheet"] + inputs + ["--size", "400"] + words)
+        #expect(outcome.status == 2)
+        #expect(
+            outcome.errors.contains("60 images of 400 pixels are too many for one sheet; --size 37 fits"),
+            "\(outcome.errors)")
+        let fitting = try await Tool.run(["contact-sheet"] + inputs + ["--size", "37"] + words)
+        #expect(fitting.status == 0, "\(fitting.errors)")
+        #expect(try ImageInfo(of: .file(out)).size.height == 8_136)
+        let many = try await Tool.run(["contact-sheet"] + inputs + inputs + words)
+        #expect(many.status == 2 && many.errors.contains("name fewer inputs, or choose other --columns"))
+    }
+
+    @Test func captionsAndTitleAreChosen() async throws {
+        let scratch = try Scratch()
+        var heights: [Int] = []
+        for arguments in [["--captions", "none"], ["--captions", "name"], [], ["--title", "Übersicht"]] {
+            let out = scratch.file("sheet.png").path
+            let outcome = try await Tool.run(
+                ["contact-sheet", Samples.path("leaf.png"), "--size", "40", "-o", out] + arguments)
+            #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+            heights.append(try ImageInfo(of: .file(out)).size.height)
+        }
+        #expect(heights == [128, 154, 174, 230])
+        let wrong = try await Tool.run(["contact-sheet", "a.jpg", "--captions", "all", "-o", "x.png"])
+        #expect(wrong.status == 2)
+    }
+
+    @Test func aSheetWithoutTheHelperHasNoText() async throws {
+        let scratch = try Scratch()
+        let out = scratch.file("sheet.png").path
+        let outcome = try await Tool.run(
+            ["contact-sheet", Samples.path("leaf.png"), "--size", "40", "-o", out],
+            environment: ["VITRINE_TEXT": "/nonexistent"])
+        #expect(outcome.status == 0)
+        #expect(outcome.errors == "\(out): without title and captions, as vitrine-text is not installed\n")
+        #expect(try ImageInfo(of: .file(out)).size.height == 128)
+    }
+
     @Test func anEmptyDirectoryGivesNoSheet() async throws {
         let scratch = try Scratch()
         let tree = try scratch.tree([])

@@ -1,6 +1,6 @@
 import VitrineImaging
 
-/// The names of formats for people, as lists of what the codecs read and write.
+/// The names of formats for people, from the lists of the codecs.
 package enum FormatNames {
     /// Images whose pixels are decoded.
     package static var images: [String] {

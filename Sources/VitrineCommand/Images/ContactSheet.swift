@@ -73,6 +73,35 @@ package struct ContactSheet: Sendable {
     /// Whether it has texts, which only `vitrine-text` draws.
     package var hasText: Bool { captions != .none || !title.isEmpty }
 
+    /// Returns the size of a sheet of so many images.
+    ///
+    /// - Throws: As ``draw(_:)``.
+    package func size(count: Int) throws(ImageError) -> PixelSize {
+        guard count > 0 else { throw .invalidRequest(reason: "a contact sheet needs an image") }
+        try ProcessorCheck.value(count, in: 1...10_000, "images on a contact sheet")
+        try ProcessorCheck.value(imageSize.width, in: 16...2_048, "image width on a contact sheet")
+        try ProcessorCheck.value(imageSize.height, in: 16...2_048, "image height on a contact sheet")
+        let across = columns(count: count)
+        let down = (count + across - 1) / across
+        let size = PixelSize(
+            width: 2 * Self.margin + across * cell.width + (across - 1) * Self.gap,
+            height: top + Self.margin + down * cell.height + (down - 1) * Self.gap)
+        try ProcessorCheck.outputSide(size, "contact sheet")
+        return size
+    }
+
+    private func columns(count: Int) -> Int {
+        max(1, min(count, columns ?? min(6, Int(Double(count).squareRoot().rounded(.up)))))
+    }
+
+    /// The size of an image with its caption and the space around both.
+    private var cell: PixelSize {
+        PixelSize(width: imageSize.width + 2 * Self.padding, height: imageSize.height + Self.padding + captions.height)
+    }
+
+    /// The first row of cells.
+    private var top: Int { Self.margin + (title.isEmpty ? 0 : Self.headingHeight) }
+
     /// Draws the sheet: an opaque image. Blocks.
     ///
     /// - Throws: ``ImageError/invalidRequest(reason:)`` without items or for sizes out of range;
@@ -80,20 +109,8 @@ package struct ContactSheet: Sendable {
     ///   ``ImageLimits/maximumOutputSide``; ``ImagePipelineError/helperMissing(_:source:)`` for texts without
     ///   `vitrine-text`.
     package func draw(_ items: [Item]) throws -> PixelImage {
-        guard !items.isEmpty else { throw ImageError.invalidRequest(reason: "a contact sheet needs an image") }
-        try ProcessorCheck.value(items.count, in: 1...10_000, "images on a contact sheet")
-        try ProcessorCheck.value(imageSize.width, in: 16...2_048, "image width on a contact sheet")
-        try ProcessorCheck.value(imageSize.height, in: 16...2_048, "image height on a contact sheet")
-        let across = max(1, min(items.count, columns ?? min(6, Int(Double(items.count).squareRoot().rounded(.up)))))
-        let down = (items.count + across - 1) / across
-        let cell = PixelSize(
-            width: imageSize.width + 2 * Self.padding, height: imageSize.height + Self.padding + captions.height)
-        let top = Self.margin + (title.isEmpty ? 0 : Self.headingHeight)
-        let size = PixelSize(
-            width: 2 * Self.margin + across * cell.width + (across - 1) * Self.gap,
-            height: top + Self.margin + down * cell.height + (down - 1) * Self.gap)
-        try ProcessorCheck.outputSide(size, "contact sheet")
-
+        let size = try size(count: items.count)
+        let (across, cell, top) = (columns(count: items.count), cell, top)
         var canvas = SheetCanvas(size: size, color: PixelColor(red: 243, green: 244, blue: 247))
         if !title.isEmpty {
             let room = PixelSize(width: size.width - 2 * Self.margin, height: Self.headingRow)

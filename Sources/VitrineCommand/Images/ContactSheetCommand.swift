@@ -67,8 +67,9 @@ struct ContactSheetCommand: AsyncParsableCommand {
         let items = await BlockingExecutor.shared.run { [inputs] in expansion.items(inputs) }
         let files = InputFiles(items.compactMap { try? $0.get() })
         if let reason = files.refusal(of: output) { throw ValidationError(reason) }
+        try checkRoom(for: items.count { (try? $0.get()) != nil })
         let service = caches.service()
-        let room = PixelSize(width: size * 4 / 3, height: size)
+        let room = room(size)
         var cells: [ContactSheet.Item] = []
         var failures = 0
         let bar = ProgressBar(total: items.count, isQuiet: progress.quiet)
@@ -93,7 +94,7 @@ struct ContactSheetCommand: AsyncParsableCommand {
         if !caches.noCache { try? await service.cache.flush() }
         do {
             if !cells.isEmpty {
-                let sheet = try await draw(cells, room: room)
+                let sheet = try await draw(cells)
                 let format = (FormatArgument(path: output) ?? .png).outputFormat(quality: OutputFormat.defaultQuality)
                 let bytes = try sheet.encoded(as: format)
                 if output == "-" { Output.contents(bytes) } else { try AtomicFile.write(bytes, to: output) }
@@ -106,10 +107,25 @@ struct ContactSheetCommand: AsyncParsableCommand {
         if failures > 0 { throw ExitCode(1) }
     }
 
-    private func draw(_ cells: [ContactSheet.Item], room: PixelSize) async throws -> PixelImage {
-        var sheet = ContactSheet(
-            title: title.map(Printable.line) ?? "", columns: columns ?? Self.columns(cells.count), imageSize: room,
+    private func room(_ height: Int) -> PixelSize { PixelSize(width: height * 4 / 3, height: height) }
+
+    private func sheet(of count: Int, height: Int) -> ContactSheet {
+        ContactSheet(
+            title: title.map(Printable.line) ?? "", columns: columns ?? Self.columns(count), imageSize: room(height),
             captions: captions)
+    }
+
+    /// Refuses a sheet that would be too large, before anything is decoded.
+    private func checkRoom(for count: Int) throws {
+        func fits(_ height: Int) -> Bool { (try? sheet(of: count, height: height).size(count: count)) != nil }
+        guard count > 0, !fits(size) else { return }
+        let largest = stride(from: size, through: 16, by: -1).first(where: fits)
+        let advice = largest.map { "--size \($0) fits" } ?? "name fewer inputs, or choose other --columns"
+        throw ValidationError("\(count) images of \(size) pixels are too many for one sheet; \(advice)")
+    }
+
+    private func draw(_ cells: [ContactSheet.Item]) async throws -> PixelImage {
+        var sheet = sheet(of: cells.count, height: size)
         if sheet.hasText, !TextWorkers.shared.isAvailable {
             Diagnostics.write("\(output): without title and captions, as vitrine-text is not installed")
             (sheet.title, sheet.captions) = ("", .none)

@@ -1,6 +1,6 @@
 import VitrineImaging
 
-/// What a photo says of its making: the camera, the lens, the date and the place, from its Exif block.
+/// The camera, the lens, the date and the place of a photo, from its Exif block.
 ///
 /// Source: CIPA DC-008 (Exif 2.32) §4.6.5 and §4.6.6. Damaged fields are nil; damage is not an error.
 package struct PhotoDetails: Sendable, Equatable {

@@ -31,9 +31,9 @@ struct ShowCommand: AsyncParsableCommand {
               vitrine show manual.pdf --page 3 --protocol sixel
               vitrine show moon.gif --still
 
-            --protocol auto asks the terminal what it draws: the graphics of kitty, inline images of iTerm2, or sixels. \
-            In others, it draws half blocks in all, 256 or 8 colors, and with NO_COLOR or TERM=dumb plain text. An \
-            animation plays until its end or until a key is pressed, if the command runs in a terminal.
+            --protocol auto asks the terminal for its protocol: the graphics of kitty, inline images of iTerm2, or \
+            sixels. In others, it draws half blocks in all, 256 or 8 colors, and with NO_COLOR or TERM=dumb plain text. \
+            An animation plays until its end or until a key is pressed, if the command runs in a terminal.
             """)
 
     @Argument(help: "Image, PDF, video or web address; - is standard input.", completion: .file())

@@ -65,7 +65,7 @@ package struct TerminalImage: Sendable, Hashable {
     }
 }
 
-/// What environment variables say of a terminal.
+/// The properties of a terminal that environment variables name.
 package struct TerminalEnvironment: Sendable {
     private let variables: [String: String]
 
@@ -85,7 +85,7 @@ package struct TerminalEnvironment: Sendable {
             || value("TERM").hasPrefix("screen")
     }
 
-    /// Whether it can be asked what it draws. The console of Linux may print the question.
+    /// Whether it can be asked for its protocols. The console of Linux may print the question.
     package var answersQueries: Bool { !isDumb && value("TERM") != "linux" }
 
     private var speaksKitty: Bool {
@@ -112,7 +112,7 @@ package struct TerminalEnvironment: Sendable {
 
     /// Returns the best mode.
     ///
-    /// - Parameter answer: What the terminal has answered; nil if it was not asked, or did not answer in time.
+    /// - Parameter answer: The answer of the terminal; nil if it was not asked, or did not answer in time.
     package func mode(answer: TerminalAnswer? = nil) -> TerminalImage.Mode {
         if isDumb { return .text }
         if !isMultiplexed {

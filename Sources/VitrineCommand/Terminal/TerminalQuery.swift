@@ -9,7 +9,7 @@ import Musl
 import Darwin
 #endif
 
-/// What a terminal has answered to ``TerminalQuery``.
+/// The answer of a terminal to ``TerminalQuery``.
 package struct TerminalAnswer: Sendable, Equatable {
     /// Whether it draws the graphics of kitty.
     package private(set) var hasKitty = false
@@ -18,7 +18,7 @@ package struct TerminalAnswer: Sendable, Equatable {
     /// Whether the last answer has arrived.
     package private(set) var isComplete = false
 
-    /// Reads what has arrived so far. Keys that were pressed meanwhile stand between the answers.
+    /// Reads the bytes that have arrived so far. Keys that were pressed meanwhile stand between the answers.
     ///
     /// Sources: sw.kovidgoyal.net/kitty/graphics-protocol, Querying support; DA1 of the DEC VT510 manual, where 4 says
     /// sixel.
@@ -47,7 +47,7 @@ extension String {
     }
 }
 
-/// Asks the terminal what it draws.
+/// Asks the terminal for its graphics protocols.
 enum TerminalQuery {
     /// Identifies the question to kitty.
     static let imageID = 31
@@ -97,7 +97,7 @@ final class Keyboard {
 
     /// Restores the settings of the terminal.
     ///
-    /// - Parameter discardingInput: Whether what has arrived and was not read is dropped.
+    /// - Parameter discardingInput: Whether input that was not read is dropped.
     func restore(discardingInput: Bool = false) { Self.restore(discardingInput: discardingInput) }
 
     /// Restores the settings of the terminal, if they were changed. May be called by any thread.
