@@ -85,7 +85,7 @@ private struct FormatReport: Encodable {
     var line: String {
         let columns = [name, extensions.map { "." + $0 }.joined(separator: " ")]
         var line = ""
-        for (column, width) in zip(columns, [14, 22]) {
+        for (column, width) in zip(columns, [16, 30]) {
             line += column + String(repeating: " ", count: max(1, width - column.count))
         }
         line += readers.map(\.line).joined(separator: ", ")
