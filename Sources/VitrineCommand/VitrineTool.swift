@@ -89,12 +89,11 @@ struct VitrineTool: AsyncParsableCommand {
         exit(withStatus: Output.hasFailed ? .failure : .success)
     }
 
-    /// Leaves out the messages of the library, as the command has messages of its own. `VITRINE_LOG` shows those of a
-    /// level and above.
+    /// Shows the notices of the library as lines of the command. `VITRINE_LOG` shows its messages of a level and above.
     private static func chooseLog() {
         let level = ProcessInfo.processInfo.environment["VITRINE_LOG"].flatMap(Logger.Level.init(rawValue:))
         LoggingSystem.bootstrap { label in
-            guard let level else { return SwiftLogNoOpLogHandler() }
+            guard let level else { return NoticeLogHandler() }
             var handler = StreamLogHandler.standardError(label: label)
             handler.logLevel = level
             return handler
