@@ -8,6 +8,7 @@ import ServerTestSupport
 import Synchronization
 import Testing
 
+import VitrineNetwork
 import VitrineServer
 
 #if canImport(Glibc)
@@ -50,7 +51,7 @@ private let hasOpenSSL = FileManager.default.isExecutableFile(atPath: "/usr/bin/
 
     @Test func datesAreInTheFixedForm() {
         // The example of RFC 9110, section 5.6.7.
-        #expect(HTTPTime.text(784_111_777) == "Sun, 06 Nov 1994 08:49:37 GMT")
+        #expect(HTTPDate.text(784_111_777) == "Sun, 06 Nov 1994 08:49:37 GMT")
     }
 
     @Test func healthNeedsNoWorkAndIsNotLogged() async throws {

@@ -185,7 +185,6 @@ extension ValueCache {
     }
 
     /// Returns the size of the original bytes of a key on disk, expired or not; nil if there are none.
-    @_spi(HTTPCacheEngine)
     public func storedSize(forKey key: CacheKey) async -> ByteCount? {
         ((try? await original.disk.info(forKey: key)) ?? nil)?.size
     }
@@ -217,7 +216,6 @@ extension ValueCache {
     ///   - body: Given the bytes of the entry. Returns the result and the value for the memory level; nil for bytes
     ///     that are of no use.
     /// - Returns: nil does not mean that there is no entry. The asynchronous calls find that out.
-    @_spi(EventLoops)
     public func withResidentBytes<Result>(
         forKey key: CacheKey, _ body: (_ bytes: [UInt8]) -> (result: Result, value: Value?)?
     ) -> Result? {

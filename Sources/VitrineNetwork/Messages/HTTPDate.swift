@@ -1,5 +1,5 @@
 /// Dates of HTTP in the three forms of RFC 9110, section 5.6.7.
-@_spi(HTTPCacheEngine) public enum HTTPDate {
+public enum HTTPDate {
     /// Parses a date as seconds since 1970-01-01 00:00 UTC; nil if the text has none of the three forms.
     ///
     /// Names of days and months and `GMT` are accepted in any case. Everything else is strict, because a cache treats

@@ -1,4 +1,4 @@
-@_spi(HTTPCacheEngine) import VitrineNetwork
+import VitrineNetwork
 
 /// Dates of S3: the stamps of signatures, ISO 8601 in bodies, and dates of HTTP in header fields. All are times since
 /// 1970 in UTC.

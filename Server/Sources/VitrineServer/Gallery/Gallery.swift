@@ -4,8 +4,9 @@ import Hummingbird
 import HummingbirdCore
 import NIOCore
 import Synchronization
-@_spi(Files) import VitrineCore
+import VitrineCore
 import VitrineImaging
+import VitrineNetwork
 
 /// The gallery: pages below `/gallery/` that show the files of the local root, and their data.
 ///
@@ -327,14 +328,14 @@ final class Gallery: Sendable {
             }
         }
         let (file, type, encoding) = try opened.get()
-        guard let name = names.last, GalleryFiles.Kind(name: FileNameText.bytes(of: name)) != nil else {
+        guard let name = names.last, GalleryFiles.Kind(name: FileName.bytes(of: name)) != nil else {
             throw .sourceNotFound
         }
         let stamp = file.stamp
         let tag = "\"\(stamp.file)-\(stamp.bytes)-\(stamp.seconds)-\(stamp.nanoseconds)\""
         var headers: HTTPFields = [
             .contentType: type, .cacheControl: "private, no-cache", .eTag: tag, .acceptRanges: "bytes",
-            .lastModified: HTTPTime.text(stamp.seconds),
+            .lastModified: HTTPDate.text(stamp.seconds),
         ]
         ServerPages.confine(&headers)
         if parameters["download"] == "1" {
@@ -370,7 +371,7 @@ final class Gallery: Sendable {
 
     private static func escaped(_ name: String) -> String {
         let allowed = CharacterSet(charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._")
-        return String(decoding: FileNameText.bytes(of: name), as: UTF8.self)
+        return String(decoding: FileName.bytes(of: name), as: UTF8.self)
             .addingPercentEncoding(withAllowedCharacters: allowed) ?? "original"
     }
 

@@ -1,5 +1,5 @@
 import Foundation
-@_spi(Files) import VitrineCore
+import VitrineCore
 import VitrineImaging
 
 #if canImport(Glibc)
@@ -77,7 +77,7 @@ struct GalleryFiles: Sendable {
             guard name != "..", name != ".", !name.utf8.contains(0) else {
                 throw .badSource("the path contains “.”, “..” or a zero byte")
             }
-            guard !name.hasPrefix("."), FileNameText.bytes(of: name).count <= 255 else { throw .sourceNotFound }
+            guard !name.hasPrefix("."), FileName.bytes(of: name).count <= 255 else { throw .sourceNotFound }
         }
         return names
     }
@@ -117,7 +117,7 @@ struct GalleryFiles: Sendable {
     }
 
     private func openAt(_ directory: Int32, name: String, flags: Int32) -> Int32 {
-        let bytes = FileNameText.bytes(of: name).map { CChar(truncatingIfNeeded: $0) } + [0]
+        let bytes = FileName.bytes(of: name).map { CChar(truncatingIfNeeded: $0) } + [0]
         var descriptor: Int32
         repeat { descriptor = openat(directory, bytes, flags) } while descriptor < 0 && errno == EINTR
         return descriptor
@@ -155,7 +155,7 @@ struct GalleryFiles: Sendable {
             case S_IFREG where kind != nil: break
             default: continue
             }
-            guard body(Item(name: FileNameText.text(of: bytes), stamp: Stamp(status), kind: kind)) else { return }
+            guard body(Item(name: FileName.text(of: bytes), stamp: Stamp(status), kind: kind)) else { return }
         }
     }
 

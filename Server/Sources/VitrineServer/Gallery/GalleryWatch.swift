@@ -1,6 +1,6 @@
 import Foundation
 import Synchronization
-@_spi(Files) import VitrineCore
+import VitrineCore
 import VitrineImaging
 
 #if canImport(Glibc)
@@ -17,7 +17,7 @@ final class GalleryWatch: Sendable {
 
     private struct State {
         #if !canImport(Darwin)
-        var events: DirectoryEvents?
+        var events: FolderEvents?
         #endif
         var next = 0
         var subscribers: [Int: (watch: Int32, signals: AsyncStream<Signal>.Continuation)] = [:]
@@ -51,9 +51,9 @@ final class GalleryWatch: Sendable {
             guard !state.isStopped, state.subscribers.count < Self.maximumSubscribers else { return nil }
             var watch: Int32 = -1
             #if !canImport(Darwin)
-            if state.events == nil { state.events = DirectoryEvents(kinds: .contents) }
+            if state.events == nil { state.events = FolderEvents() }
             // The open directory, not whatever its path leads to by now.
-            if case .number(let number)? = state.events?.watch("/proc/self/fd/\(directory)") { watch = number }
+            if let number = state.events?.watch("/proc/self/fd/\(directory)") { watch = number }
             #endif
             state.next += 1
             state.subscribers[state.next] = (watch, continuation)
@@ -107,7 +107,7 @@ final class GalleryWatch: Sendable {
                 var isEverything = false
                 #if !canImport(Darwin)
                 if let events = state.events {
-                    if let known = events.read() { changed = Set(known.map(\.watch)) } else { isEverything = true }
+                    if let known = events.read() { changed = known } else { isEverything = true }
                 }
                 #endif
                 return state.subscribers.values.compactMap { subscriber in

@@ -1,6 +1,7 @@
 import HTTPTypes
 import NIOCore
 import VitrineImaging
+import VitrineNetwork
 
 /// The header fields of an image, made once for a result and used for each request of it.
 final class AnswerHead: Sendable {
@@ -33,7 +34,7 @@ final class AnswerHead: Sendable {
         common.append(HTTPField(name: .cacheControl, value: cacheControl))
         if let varying { common.append(HTTPField(name: .vary, value: varying)) }
         if let date = result.metadata.lastModified {
-            common.append(HTTPField(name: .lastModified, value: HTTPTime.text(date)))
+            common.append(HTTPField(name: .lastModified, value: HTTPDate.text(date)))
         }
         if let name = configuration.cacheStatusName {
             common.append(HTTPField(name: .cacheStatus, value: Self.cacheStatus(name, origin)))

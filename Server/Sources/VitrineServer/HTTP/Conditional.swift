@@ -1,5 +1,5 @@
 import Foundation
-@_spi(HTTPCacheEngine) import VitrineNetwork
+import VitrineNetwork
 
 /// The state of a result against the conditions of a request (RFC 9110, section 13).
 package enum Precondition {
@@ -10,7 +10,7 @@ package enum Precondition {
         _ fields: RequestFields, quotedTag: String, lastModified: Int64?, now: Int64
     ) -> Bool {
         if let list = fields.ifNoneMatch { return EntityTagList.contains(quotedTag, in: list) }
-        if let text = fields.ifModifiedSince, let lastModified, let date = HTTPTime.seconds(text, now: now) {
+        if let text = fields.ifModifiedSince, let lastModified, let date = HTTPDate.seconds(text, now: .seconds(now)) {
             return lastModified <= date
         }
         return false
@@ -23,7 +23,7 @@ package enum Precondition {
         guard let text = fields.range else { return nil }
         if let condition = fields.ifRange {
             // Weak tags never match; a date must be the very one that was sent.
-            guard condition == quotedTag || lastModified.map({ HTTPTime.text($0) == condition }) == true else {
+            guard condition == quotedTag || lastModified.map({ HTTPDate.text($0) == condition }) == true else {
                 return nil
             }
         }
@@ -110,15 +110,4 @@ package enum ByteRange: Equatable, Sendable {
         }
         return .some(value)
     }
-}
-
-/// Dates of HTTP (RFC 9110, section 5.6.7), in seconds since 1970.
-package enum HTTPTime {
-    /// Returns for example `Sun, 06 Nov 1994 08:49:37 GMT`. The year is limited to 1970…9999.
-    package static func text(_ seconds: Int64) -> String { HTTPDate.text(max(seconds, 0)) }
-
-    /// Parses any of the three forms; nil if the text has none of them.
-    ///
-    /// - Parameter now: Decides the century of two-digit years.
-    package static func seconds(_ text: String, now: Int64) -> Int64? { HTTPDate.seconds(text, now: .seconds(now)) }
 }

@@ -1,8 +1,8 @@
 import Synchronization
 import VitrineCache
 import VitrineCore
-@_spi(JPEGRows) import VitrineImaging
-@_spi(JPEGRows) import VitrineJPEG
+import VitrineImaging
+import VitrineJPEG
 
 /// The place of a tile: a rectangle of the picture that is reduced by a power of two.
 ///
@@ -110,7 +110,7 @@ final class TileBands: Sendable {
     /// The result of one pass over a JPEG file.
     struct Survey: Sendable {
         /// nil for a file that has none.
-        let index: JPEGRowIndex?
+        let index: RowIndex?
         /// The small levels; none of a file that cannot be decoded.
         let pyramid: Pyramid
     }
@@ -151,7 +151,7 @@ final class TileBands: Sendable {
         var bytes = 0
         var clock: UInt64 = 0
         var headers: [CacheKey: (version: String, header: LocalRoot.Header)] = [:]
-        var indexes: [CacheKey: (version: String, index: JPEGRowIndex?)] = [:]
+        var indexes: [CacheKey: (version: String, index: RowIndex?)] = [:]
         var indexBytes = 0
         /// The pyramids that are being stored.
         var pyramids: [CacheKey: Pyramid] = [:]
@@ -240,16 +240,16 @@ final class TileBands: Sendable {
     // MARK: Indexes
 
     /// The index of a JPEG file; nil if it is not known whether there is one.
-    func index(of source: CacheKey, version: String) -> JPEGRowIndex?? {
+    func index(of source: CacheKey, version: String) -> RowIndex?? {
         state.withLock { state in
             guard let kept = state.indexes[source], kept.version == version else { return nil }
             return .some(kept.index)
         }
     }
 
-    func keep(_ index: JPEGRowIndex?, of source: CacheKey, version: String) {
+    func keep(_ index: RowIndex?, of source: CacheKey, version: String) {
         state.withLock { state in
-            func bytes(_ index: JPEGRowIndex?) -> Int { (index?.byteCount ?? 0) + 256 }
+            func bytes(_ index: RowIndex?) -> Int { (index?.byteCount ?? 0) + 256 }
             if let old = state.indexes.removeValue(forKey: source) { state.indexBytes -= bytes(old.index) }
             if state.indexBytes + bytes(index) > Self.mostIndexBytes { (state.indexes, state.indexBytes) = ([:], 0) }
             state.indexes[source] = (version, index)

@@ -1,9 +1,9 @@
 import NIOCore
 import VitrineCache
 import VitrineCore
-@_spi(JPEGRows) import VitrineImageCore
-@_spi(JPEGRows) import VitrineImaging
-@_spi(JPEGRows) import VitrineJPEG
+import VitrineImageCore
+import VitrineImaging
+import VitrineJPEG
 
 /// Makes tiles of local pictures, which it cuts from the bands of their levels.
 final class TileRenderer: Sendable {
@@ -153,7 +153,7 @@ final class TileRenderer: Sendable {
             bands.keep(band, for: key)
             return band
         }
-        var index: JPEGRowIndex?
+        var index: RowIndex?
         if picture.isSurveyed {
             if place.factor >= surveyFactor(picture) {
                 let survey = try await survey(picture, file: file, job: job, priority: priority)
@@ -180,12 +180,11 @@ final class TileRenderer: Sendable {
     }
 
     private func decode(
-        _ place: TilePlace, region: PixelRect?, index: JPEGRowIndex?, file: OpenedFile
+        _ place: TilePlace, region: PixelRect?, index: RowIndex?, file: OpenedFile
     ) async throws(RequestError) -> PixelImage {
         var input = ImageInput.file(file.path)
-        var options = DecodeOptions()
+        var options = DecodeOptions.means
         options.region = region
-        options.acceptsMeans = true
         if let wanted = region, let index {
             let part = await encoders.run {
                 Result { () throws(ImageError) in
@@ -238,7 +237,7 @@ extension TileRenderer {
     /// The index of a JPEG file, made at the first need; nil for a file that has none.
     private func index(
         of picture: Picture, file: OpenedFile, job: RenderJob, priority: SharedPriority
-    ) async throws(RequestError) -> JPEGRowIndex? {
+    ) async throws(RequestError) -> RowIndex? {
         if let known = bands.index(of: picture.source.key, version: picture.header.version) { return known }
         return try await survey(picture, file: file, job: job, priority: priority).index
     }
@@ -255,9 +254,9 @@ extension TileRenderer {
             let slot = try await admission.render(bytes: bytes, priority: priority.value)
             defer { slot.release() }
             // A file that cannot be read is an error of the decode of its parts.
-            let found = try? await decoder(for: level).survey(.file(file.path), at: level)
+            let found = try? await decoder(for: level).surveyed(.file(file.path), at: level)
             if Task.isCancelled { throw .cancelled }
-            var index = found?.rowIndex.flatMap { JPEGRowIndex(bytes: $0) }
+            var index = found?.index
             if index?.size != size { index = nil }
             let pyramid = TileBands.Pyramid(levels: await levels(of: found?.image, factor, size))
             bands.keep(index, of: source, version: version)

@@ -7,6 +7,7 @@ package import NIOCore
 import NIOHTTP1
 import Synchronization
 import Tracing
+import VitrineNetwork
 
 /// The context of a request: its logger with the request's identifier, its client, and its connection.
 package struct ServerRequestContext: ConnectionRequestContext {
@@ -77,7 +78,7 @@ final class DateText: Sendable {
     var now: String {
         let second = time(nil)
         return known.withLock { known in
-            if known.second != second { known = (second, HTTPTime.text(Int64(second))) }
+            if known.second != second { known = (second, HTTPDate.text(Int64(second))) }
             return known.text
         }
     }

@@ -4,7 +4,7 @@ import Synchronization
 import VitrineCache
 import VitrineCore
 import VitrineImaging
-@_spi(HTTPCacheEngine) import VitrineNetwork
+import VitrineNetwork
 
 /// The grammars, signatures and the renderer of a configuration, for the HTTP layer.
 package final class ServerBackend: ImageBackend {
@@ -181,7 +181,7 @@ package final class ServerBackend: ImageBackend {
         let isUndecoded = image.format == nil && image.size == nil && image.mediaType != "application/json"
         var metadata = ImageResult.Metadata(
             mediaType: image.mediaType, entityTag: String(image.entityTag.dropFirst().dropLast()))
-        metadata.lastModified = image.source.lastModified.flatMap { HTTPTime.seconds($0, now: Int64(time(nil))) }
+        metadata.lastModified = image.source.lastModified.flatMap { HTTPDate.seconds($0, now: .seconds(time(nil))) }
         metadata.expires = image.sourceCaching.hasLifetime ? expires : nil
         metadata.sourceCacheControl = image.sourceCaching.control
         metadata.isSource = url.options.isRaw || isUndecoded
@@ -287,11 +287,8 @@ extension ServerConfiguration {
     private var sources: SourceTable.Configuration {
         var sources = SourceTable.Configuration()
         sources.policy = .publicOnly
-        if allowLoopbackSources { sources.policy.privateExceptions.insert(.loopback) }
-        if allowLinkLocalSources { sources.policy.privateExceptions.insert(.linkLocal) }
-        if allowPrivateSources { sources.policy.privateExceptions.insert(.networks) }
-        // Servers of one's own are on any port.
-        if !sources.policy.privateExceptions.isEmpty { sources.policy.ports = nil }
+        sources.policy.allowPrivateAddresses(
+            loopback: allowLoopbackSources, linkLocal: allowLinkLocalSources, networks: allowPrivateSources)
         sources.policy.maximumRedirects = maximumRedirects
         sources.allowedPrefixes = allowedSources.isEmpty ? nil : allowedSources
         sources.baseURL = baseURL.isEmpty ? nil : baseURL

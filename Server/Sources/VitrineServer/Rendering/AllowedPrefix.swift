@@ -1,5 +1,5 @@
 import Foundation
-@_spi(HTTPCacheEngine) import VitrineNetwork
+import VitrineNetwork
 
 /// The beginning of allowed addresses.
 struct AllowedPrefix: Sendable {
@@ -52,7 +52,7 @@ struct AllowedPrefix: Sendable {
     }
 
     private static func parts(ofWeb address: String) -> (origin: String, path: String)? {
-        guard let url = URLAccessPolicy.normalized(address), let mark = url.firstRange(of: "://"),
+        guard let url = URLAccessPolicy.normalizedText(of: address), let mark = url.firstRange(of: "://"),
             let slash = url[mark.upperBound...].firstIndex(of: "/")
         else { return nil }
         return (String(url[..<slash]), String(url[slash...].prefix { $0 != "?" }))

@@ -1,6 +1,6 @@
 import Synchronization
-@_spi(Files) import VitrineCore
-@_spi(HTTPCacheEngine) import VitrineNetwork
+import VitrineCore
+import VitrineNetwork
 
 #if canImport(Glibc)
 import Glibc
@@ -73,7 +73,7 @@ struct LocalRoot: Sendable {
             // O_NONBLOCK: opening a FIFO without a writer must not wait for ever.
             let flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | (isLast ? O_NONBLOCK : O_DIRECTORY)
             // Bytes that are not UTF-8 are private-use characters in the text.
-            let bytes = FileNameText.bytes(of: name).map { CChar(truncatingIfNeeded: $0) } + [0]
+            let bytes = FileName.bytes(of: name).map { CChar(truncatingIfNeeded: $0) } + [0]
             var next: Int32
             repeat { next = openat(directory, bytes, flags) } while next < 0 && errno == EINTR
             close(directory)
@@ -96,7 +96,7 @@ struct LocalRoot: Sendable {
         return status
     }
 
-    static func lastModified(_ status: stat) -> String { HTTPTime.text(Int64(status.modificationTime.tv_sec)) }
+    static func lastModified(_ status: stat) -> String { HTTPDate.text(Int64(status.modificationTime.tv_sec)) }
 
     func version(of status: stat) -> String {
         let time = status.modificationTime

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 package import VitrineCore
 import VitrineFleet
-@_spi(HTTPCacheEngine) import VitrineNetwork
+import VitrineNetwork
 
 /// The tags by which results and the bytes of sources are purged.
 ///

@@ -1,4 +1,4 @@
-@_spi(StoredPixels) package import VitrineImageCore
+package import VitrineImageCore
 import VitrineImaging
 package import VitrinePipeline
 
@@ -231,7 +231,7 @@ struct EncodingPlan: Sendable, Hashable {
     private func metadata(of source: [UInt8]) -> ImageMetadata? {
         guard !stripsMetadata || keepsCopyright, let own = try? ImageMetadata(of: .bytes(source)) else { return nil }
         if !stripsMetadata {
-            return keepsOrientation ? own.sanitizedForStoredPixels() : own.sanitizedForUprightPixels()
+            return keepsOrientation ? own.forStoredPixels : own.sanitizedForUprightPixels()
         }
         guard let exif = own.exif, let block = ExifFields(exif).copyrightBlock else { return nil }
         return ImageMetadata(exif: block)

@@ -1,6 +1,6 @@
 import Foundation
 import NIOCore
-@_spi(EventLoops) package import VitrineCache
+package import VitrineCache
 package import VitrineCore
 package import VitrineImaging
 package import VitrinePipeline

@@ -2,7 +2,7 @@ import Foundation
 import Tracing
 import VitrineCache
 import VitrineCore
-@_spi(HTTPCacheEngine) import VitrineNetwork
+import VitrineNetwork
 
 /// Fetches a source from its server: in a span of its own, counted, and with the tags by which it is purged.
 struct SourceFetcher: Fetcher {
@@ -17,7 +17,7 @@ struct SourceFetcher: Fetcher {
     ) {
         var network = NetworkFetcher<[UInt8]>(request: request, options: options, progress: progress)
         let url = request.url.absoluteString
-        network.willHold = { bytes throws(NetworkError) in
+        network.reserve { bytes throws(NetworkError) in
             do throws(RequestError) {
                 try await held.reserve(bytes)
             } catch {
@@ -56,7 +56,7 @@ struct SourceFetcher: Fetcher {
 
     private func tagged(_ result: FetchResult<[UInt8]>) -> FetchResult<[UInt8]> {
         var result = result
-        let head = try? StoredResponse(bytes: result.validator)
+        let head = SourceHead(validator: result.validator)
         result.tags = tags + (head.map { PurgeTag.named(in: $0.headers) } ?? [])
         return result
     }

@@ -1,8 +1,8 @@
 import Crypto
 import Foundation
-@_spi(HTTPCacheEngine) import VitrineCache
-@_spi(Files) package import VitrineCore
-@_spi(HTTPCacheEngine) package import VitrineNetwork
+import VitrineCache
+package import VitrineCore
+package import VitrineNetwork
 
 #if canImport(Glibc)
 import Glibc
@@ -181,7 +181,7 @@ package struct SourceTable: Sendable {
         loading.policy = configuration.policy
         loading.policy.schemes = ["http", "https"]
         // Also where a redirect leads.
-        if let prefixes { loading.policy.permitsURL = { url in prefixes.contains { $0.contains(web: url) } } }
+        if let prefixes { loading.policy.permit { url in prefixes.contains { $0.contains(web: url) } } }
         loading.retries.limit = max(0, configuration.retries)
         for field in configuration.headers { loading.headers.append(field.name, field.value) }
         loading.modifiers.append(SourceFetcher.traced)
@@ -274,9 +274,7 @@ package struct SourceTable: Sendable {
         guard let url = URL(string: address), let host = url.host(percentEncoded: false)?.lowercased(), !host.isEmpty
         else { throw .badSource("the address of the source is not valid") }
         // Results of private addresses stay where these are allowed.
-        let policy = configuration.policy
-        let kind = policy.allowsPrivateAddresses
-            ? "web or private" : policy.privateExceptions.isEmpty ? "web" : "web \(policy.privateExceptions.rawValue)"
+        let kind = configuration.policy.kindOfSources
         return Source(place: .web(url), key: Self.key(kind, url.absoluteString), host: host)
     }
 
@@ -292,7 +290,7 @@ package struct SourceTable: Sendable {
             guard name != "..", name != ".", !name.utf8.contains(0) else {
                 throw .badSource("the path of the source contains “.”, “..” or a zero byte")
             }
-            guard FileNameText.bytes(of: name).count <= 255 else { throw .sourceNotFound }
+            guard FileName.bytes(of: name).count <= 255 else { throw .sourceNotFound }
         }
         return Source(place: .local(names), key: Self.key("local", names.joined(separator: "/")), host: nil)
     }
@@ -410,7 +408,7 @@ package struct SourceTable: Sendable {
         // Bytes on disk are read before their server is asked.
         if let stored = await originals.storedSize(forKey: fetcher.key) { try await held.reserve(stored.bytes) }
         let original = try await original(from: fetcher, priority, held)
-        let head = try? StoredResponse(bytes: original.validator)
+        let head = SourceHead(validator: original.validator)
         let bytes = original.bytes
         let version = await executor.run { ContentVersion.text(of: bytes) }
         return Original(
