@@ -1,4 +1,9 @@
-/// Dates of HTTP in the three forms of RFC 9110, section 5.6.7.
+/// Reads and writes dates of HTTP header fields, in the three forms of RFC 9110, section 5.6.7.
+///
+/// ```swift
+/// let field = HTTPDate.text(784_111_777)  // Sun, 06 Nov 1994 08:49:37 GMT
+/// let seconds = HTTPDate.seconds(field, now: .seconds(1_800_000_000))  // 784111777
+/// ```
 public enum HTTPDate {
     /// Parses a date as seconds since 1970-01-01 00:00 UTC; nil if the text has none of the three forms.
     ///
