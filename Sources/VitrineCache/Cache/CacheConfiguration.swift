@@ -25,12 +25,12 @@ public struct CacheConfiguration: Sendable {
     /// How long an entry is fresh; nil for ever.
     public var timeToLive: Duration?
     /// How long an expired entry on disk stays usable for ``servesStale`` and revalidation. Default: a day.
-    public var expiredRetention: Duration = .seconds(86_400)
+    package var expiredRetention: Duration = .seconds(86_400)
     /// The levels that requests may use. Default: all.
     public var levels: CacheLevels = .all
     /// Whether an original that was fetched for another format's sake is kept on disk, so that further formats are made
     /// from it. Default: true.
-    public var storesOriginals = true
+    package var storesOriginals = true
     /// Whether an expired value is given when the source fails. Default: false.
     public var servesStale = false
     /// The effect of a memory hit on the entry on disk.

@@ -48,7 +48,7 @@ public final class DiskCache: Sendable {
     /// the capacity and cause evictions. The next program that opens the cache deletes the files of a killed one. After
     /// ``setCapacity(_:)`` with a lower capacity, the database and the file of bodies may keep their lengths until
     /// everything is removed.
-    public static let diskOverhead: ByteCount = .mebibytes(48)
+    package static let diskOverhead: ByteCount = .mebibytes(48)
 
     /// Where the cache lies.
     public let directory: String

@@ -226,7 +226,7 @@ public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
     public var count: Int { storage.withSharedLock { storage, _ in storage.count } }
 
     /// The cost of all entries in bytes. Never above ``capacity``.
-    public var totalCost: Int { storage.withSharedLock { storage, _ in storage.totalCost } }
+    package var totalCost: Int { storage.withSharedLock { storage, _ in storage.totalCost } }
 
     /// The counters since the creation of the cache.
     package var statistics: MemoryCacheStatistics {

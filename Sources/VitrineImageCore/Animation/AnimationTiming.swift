@@ -48,7 +48,7 @@ public struct AnimationTiming: Sendable, Hashable {
     /// Seconds from the beginning of a loop to a frame.
     ///
     /// - Parameter frame: The frame, from 0. Others count as the first or the last.
-    public func start(of frame: Int) -> Double { starts[max(0, min(frame, durations.count - 1))] }
+    package func start(of frame: Int) -> Double { starts[max(0, min(frame, durations.count - 1))] }
 
     /// Returns the frame that is shown at a time.
     ///

@@ -12,7 +12,7 @@ public struct DecodeRequest: Sendable {
     /// of the whole image in any case.
     ///
     /// A decoder may deliver more, up to the whole image.
-    public var region: PixelRect?
+    package var region: PixelRect?
     /// The options of the decode. Their region is in the upright image; ``region`` is the same in the file's.
     public var options: DecodeOptions
     /// Bounds on the work.

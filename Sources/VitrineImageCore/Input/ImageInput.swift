@@ -221,7 +221,7 @@ public final class ByteSource: Sendable {
     /// Returns the whole input, for decoders that need it in one piece. Does not copy bytes in memory.
     ///
     /// - Throws: ``ImageError/unreadable(input:reason:)`` when the system reports a read error.
-    public func allBytes() throws(ImageError) -> [UInt8] {
+    package func allBytes() throws(ImageError) -> [UInt8] {
         switch backing {
         case .bytes(let bytes): return bytes
         case .polled(let source, let token):

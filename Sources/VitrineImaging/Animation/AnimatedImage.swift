@@ -126,7 +126,7 @@ public final class AnimatedImage: Sendable {
     ///   - cancellation: Stops the decode.
     /// - Throws: ``ImageError``; ``ImageError/invalidRequest(reason:)`` if there is no such frame, and
     ///   ``ImageError/timedOut(input:)`` after ``ImageLimits/deadline`` seconds.
-    public func decodeImage(
+    package func decodeImage(
         at frame: Int, cancellation: CancellationToken = CancellationToken()
     ) throws(ImageError) -> PixelImage {
         if let image = cache[frame] { return image }

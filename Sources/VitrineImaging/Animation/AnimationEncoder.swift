@@ -14,7 +14,7 @@ import VitrineCore
 /// fewer programs show it. Not for several threads at a time.
 public final class AnimationEncoder {
     /// The number of frames in the file so far.
-    public private(set) var frameCount = 0
+    package private(set) var frameCount = 0
 
     private let format: ImageFormat
     private let quality: Double

@@ -19,7 +19,7 @@ public enum BlurHash {
     /// Returns the mean colour, which a hash holds exactly.
     ///
     /// - Throws: ``ImageError/corrupt(input:reason:)`` when `hash` is not a BlurHash.
-    public static func averageColor(of hash: String) throws(ImageError) -> PixelColor {
+    package static func averageColor(of hash: String) throws(ImageError) -> PixelColor {
         let digits = try Base83.digits(hash)
         _ = try components(of: digits)
         return try mean(of: digits)

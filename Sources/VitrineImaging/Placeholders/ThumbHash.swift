@@ -22,7 +22,7 @@ public enum ThumbHash {
     /// Returns the mean colour and alpha.
     ///
     /// - Throws: ``ImageError/corrupt(input:reason:)`` when `hash` is not a ThumbHash.
-    public static func averageColor(of hash: [UInt8]) throws(ImageError) -> PixelColor {
+    package static func averageColor(of hash: [UInt8]) throws(ImageError) -> PixelColor {
         let header = try ThumbHashHeader(hash)
         let (red, green, blue) = rgb(l: header.luminance, p: header.yellowBlue, q: header.redGreen)
         func byte(_ value: Double) -> UInt8 { UInt8(max(0, min(1, value)) * 255 + 0.5) }

@@ -22,7 +22,7 @@ public final class TransferProgress: AsyncSequence, Sendable, Broadcast {
         /// The number of retries.
         package var retries = 0
         /// Whether the transfer has ended.
-        public var isFinished = false
+        package var isFinished = false
         /// Whether the transfer has ended with the whole body.
         public var isComplete = false
 

@@ -272,9 +272,9 @@ public struct PipelineStatistics: Sendable, Hashable {
     /// Requests served from disk.
     public var fromDisk = 0
     /// Requests served by reducing a larger image of the same source.
-    public var fromDerived = 0
+    package var fromDerived = 0
     /// Requests served by thumbnails that programs share, as those of the desktop.
-    public var fromShared = 0
+    package var fromShared = 0
     /// Requests that were cancelled.
     public var cancelled = 0
     /// Requests that ended with an error.

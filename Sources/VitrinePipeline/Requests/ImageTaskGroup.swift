@@ -79,7 +79,7 @@ public final class ImageTaskSequence: ImageTaskGroup {
     // MARK: Waiting
 
     /// Whether all tasks have ended, or the sequence was cancelled.
-    public var isFinished: Bool { progress.withLock { $0.isFinished } }
+    package var isFinished: Bool { progress.withLock { $0.isFinished } }
 
     /// Returns when the sequence is finished; any number may wait.
     ///

@@ -90,7 +90,7 @@ public final class MediaLibrary: Sendable {
 
     /// Whether all changes are noticed by themselves. If not, although the library has been scanned and `watches` was
     /// not false, the system cannot watch all directories: call ``scan()`` from time to time. The log says why.
-    public var isWatching: Bool { work.watching == .complete }
+    package var isWatching: Bool { work.watching == .complete }
 
     /// Whether changes are noticed by themselves.
     package var watching: Watching { work.watching }
