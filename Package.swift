@@ -182,7 +182,10 @@ let package = Package(
         // Loads in the shapes of other libraries, for programs that are migrated. Nothing else depends on it.
         .target(
             name: "VitrineCompatibility",
-            dependencies: ["VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrinePipeline"],
+            dependencies: [
+                "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineNetwork", "VitrinePipeline", "VitrineStores",
+                "VitrineModels",
+            ],
             swiftSettings: swift),
         // A module of its own, and empty without the trait, so that no other client builds swift-crypto.
         .target(
@@ -313,7 +316,8 @@ let package = Package(
             name: "VitrineFuzz",
             dependencies: [
                 "VitrineCore", "VitrineCache", "VitrineImaging", "VitrineModels", "VitrineNetwork", "VitrineDownloads",
-                "VitrinePipeline", "VitrineWebPages", "VitrineHelperProtocol", "ModelsSamples", "TestSupport",
+                "VitrinePipeline", "VitrineWebPages", "VitrineCompatibility", "VitrineHelperProtocol", "ModelsSamples",
+                "TestSupport",
             ],
             path: "Tests/Fuzz", swiftSettings: swift),
         // Costs of the scheduling primitives, which are internal to this package; see `Benchmarks/README.md`.
@@ -323,9 +327,13 @@ let package = Package(
         .executableTarget(
             name: "FaultProgram", dependencies: ["VitrineStores", "VitrineModels", "VitrineCache"],
             path: "Checks/Faults/Program", swiftSettings: swift),
-        .testTarget(name: "VitrineCoreTests", dependencies: ["VitrineCore", "TestSupport"], swiftSettings: tests),
+        .testTarget(
+            name: "VitrineCoreTests", dependencies: ["VitrineCore", "VitrineCompatibility", "TestSupport"],
+            swiftSettings: tests),
         .testTarget(name: "VitrineDatabaseTests", dependencies: ["VitrineDatabase", "TestSupport"], swiftSettings: tests),
-        .testTarget(name: "VitrineCacheTests", dependencies: ["VitrineCache", "TestSupport"], swiftSettings: tests),
+        .testTarget(
+            name: "VitrineCacheTests", dependencies: ["VitrineCache", "VitrineCompatibility", "TestSupport"],
+            swiftSettings: tests),
         .executableTarget(
             name: "CacheChild", dependencies: ["VitrineCache", "VitrineDatabase", "VitrineStores", "TestSupport"],
             path: "Tests/CacheChild",
@@ -338,17 +346,18 @@ let package = Package(
             name: "VitrineImagingTests",
             dependencies: [
                 "VitrineImaging", "CVitrinePixels", "VitrineWorker", "VitrineVideo", "TestSupport", "WorkerTestHost",
-                "VitrineFuzz",
+                "VitrineFuzz", "VitrineCompatibility",
             ],
             resources: [.copy("Fixtures")], swiftSettings: tests),
         .testTarget(
-            name: "VitrineNetworkTests", dependencies: ["VitrineNetwork", "VitrineCache", "TestSupport"],
+            name: "VitrineNetworkTests",
+            dependencies: ["VitrineNetwork", "VitrineCache", "VitrineCompatibility", "TestSupport"],
             swiftSettings: tests),
         .testTarget(
             name: "VitrinePipelineTests",
             dependencies: [
                 "VitrinePipeline", "VitrineWebPages", "VitrineNetwork", "VitrinePDF", "VitrineVideo", "VitrineText", "VitrineWorker",
-                "VitrineHelperProtocol", "TestSupport",
+                "VitrineHelperProtocol", "VitrineCompatibility", "TestSupport",
             ],
             resources: [.copy("Fixtures")], swiftSettings: tests),
         .testTarget(
@@ -362,7 +371,7 @@ let package = Package(
             swiftSettings: swift),
         .testTarget(
             name: "VitrineStoresTests",
-            dependencies: ["VitrineStores", "VitrineDatabase", "TestSupport", "StoreChild"],
+            dependencies: ["VitrineStores", "VitrineDatabase", "VitrineCompatibility", "TestSupport", "StoreChild"],
             swiftSettings: tests),
         .testTarget(
             name: "VitrineTests", dependencies: ["Vitrine", "TestSupport"], resources: [.copy("Fixtures")],
@@ -374,7 +383,8 @@ let package = Package(
         .target(
             name: "ModelsSamples", dependencies: ["VitrineModels"], path: "Tests/ModelsSamples", swiftSettings: swift),
         .testTarget(
-            name: "VitrineModelsTests", dependencies: ["VitrineModels", "ModelsSamples", "TestSupport"],
+            name: "VitrineModelsTests",
+            dependencies: ["VitrineModels", "VitrineCompatibility", "ModelsSamples", "TestSupport"],
             swiftSettings: tests),
         .executableTarget(
             name: "ModelsChild", dependencies: ["VitrineModels", "ModelsSamples", "TestSupport"],
@@ -386,7 +396,8 @@ let package = Package(
             name: "VitrineCommandTests",
             dependencies: [
                 "VitrineImaging", "VitrineCommand", "VitrineAgent", "VitrineDatabase", "VitrineModels", "VitrineWorker",
-                "VitrinePDF", "VitrineVideo", "VitrineText", "ModelsSamples", "TestSupport", "WorkerTestHost",
+                "VitrinePDF", "VitrineVideo", "VitrineText", "VitrineCompatibility", "ModelsSamples", "TestSupport",
+                "WorkerTestHost",
             ],
             swiftSettings: tests),
     ],

@@ -16,7 +16,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     dependencies: [.package(name: "Vitrine", path: "..")],
     targets: [
-        example("AuditPolicies"),
+        example("AuditPolicies", .product(name: "VitrineCompatibility", package: "Vitrine")),
         example("CustomDecoder"),
         example("CustomFetcher"),
         example("CustomFormat"),

@@ -2,6 +2,7 @@
 import Foundation
 import Synchronization
 import Vitrine
+import VitrineCompatibility
 
 let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-audit-\(UUID().uuidString)").path
 defer { try? FileManager.default.removeItem(atPath: directory) }

@@ -34,7 +34,7 @@ public enum StoreError: Error, Sendable {
     case database(DatabaseError)
 
     /// Wraps the error of a file operation on an entry.
-    init(_ error: FileError, name: String) {
+    package init(_ error: FileError, name: String) {
         switch error {
         case .notFound: self = .notFound(name: name)
         case .alreadyExists: self = .alreadyExists(name: name)
@@ -45,7 +45,7 @@ public enum StoreError: Error, Sendable {
     }
 
     /// Wraps an error of decoding or encoding an image.
-    init(_ error: ImageError, name: String) {
+    package init(_ error: ImageError, name: String) {
         if case .cancelled = error { self = .cancelled(name: name) } else { self = .image(name: name, error: error) }
     }
 }
@@ -75,7 +75,7 @@ extension BlockingExecutor {
     /// Runs blocking work on a thread of the executor, with a token that is cancelled with the task.
     ///
     /// - Parameter name: The name to report if the task is cancelled before the start.
-    func run<R: Sendable>(
+    package func run<R: Sendable>(
         _ name: String, _ body: @escaping @Sendable (CancellationToken) throws(StoreError) -> R
     ) async throws(StoreError) -> R {
         let token = CancellationToken()

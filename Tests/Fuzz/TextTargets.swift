@@ -1,5 +1,6 @@
 import Foundation
 import VitrineCache
+import VitrineCompatibility
 import VitrineCore
 import VitrineDownloads
 import VitrineImaging

@@ -77,11 +77,11 @@ enum ModelsChild {
 
     /// What an error is called in reports.
     static func kind(_ error: any Error) -> String {
-        switch error {
-        case PersistenceError.database(let error): "\(error.reason)"
-        case PersistenceError.file(let error): "file:\(error)"
-        case let error as PersistenceError: error.code
-        default: "\(error)"
+        guard let error = error as? PersistenceError else { return "\(error)" }
+        return switch error.kind {
+        case .database(let error): "\(error.reason)"
+        case .file(let error): "file:\(error)"
+        default: error.code
         }
     }
 }

@@ -2,6 +2,7 @@
 import Foundation
 import TestSupport
 import Testing
+import VitrineCompatibility
 import VitrineCore
 import VitrineImaging
 

@@ -44,7 +44,7 @@ public enum Gravity: Hashable, Sendable {
     }
 
     /// ``focus``, and the middle where that depends on the pixels.
-    var anchor: (x: Double, y: Double) { focus ?? (0.5, 0.5) }
+    package var anchor: (x: Double, y: Double) { focus ?? (0.5, 0.5) }
 
     private static func unit(_ value: Double) -> Double {
         value.isNaN ? 0.5 : max(0, min(1, value))

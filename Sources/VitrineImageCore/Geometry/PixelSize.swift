@@ -127,3 +127,17 @@ package struct UnitRect: Hashable, Sendable {
         return UnitRect(x: left, y: top, width: right - left, height: bottom - top)
     }
 }
+
+/// A width and a height in points.
+public struct PointSize: Hashable, Sendable {
+    /// Width in points.
+    public var width: Double
+    /// Height in points.
+    public var height: Double
+
+    /// Creates a size.
+    public init(width: Double, height: Double) {
+        self.width = width
+        self.height = height
+    }
+}

@@ -39,10 +39,3 @@ extension ValueCache {
         }
     }
 }
-
-extension RetainSet {
-    /// Registers the values of a URL to keep, which a cache fetched with the same id and options.
-    public func preserve(_ url: URL, id: String? = nil, options: FetchOptions = .default) {
-        preserve(NetworkFetcher<Value>(url: url, id: id, options: options).key)
-    }
-}

@@ -94,7 +94,7 @@ extension FileStore.Blocking {
         return path
     }
 
-    static func move(
+    package static func move(
         _ path: String, to newPath: String, name: String, newName: String, replacing: Bool
     ) throws(StoreError) {
         let code: Int32

@@ -117,9 +117,9 @@ package final class StoreWriter {
 ///
 /// Stores replace files by renaming, so the bytes do not change after mapping. If another program cuts the file, an
 /// access ends the process with a bus error. So map only files that stores wrote.
-public final class MappedFile: Sendable {
+package final class MappedFile: Sendable {
     /// The number of bytes.
-    public let count: Int
+    package let count: Int
     // Readable until deinit, and never written.
     private let address: UInt
 
@@ -144,7 +144,7 @@ public final class MappedFile: Sendable {
     }
 
     /// Calls a body with the bytes, which must not be used after it returns.
-    public func withUnsafeBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
+    package func withUnsafeBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
         defer { withExtendedLifetime(self) {} }
         return try body(UnsafeRawBufferPointer(start: UnsafeRawPointer(bitPattern: address), count: count))
     }

@@ -47,7 +47,7 @@ public struct FileStore: Sendable {
         self.init(directory: directory, durability: durability, executor: executor)
     }
 
-    init(directory: String, durability: Durability, executor: BlockingExecutor, reservedName: String? = nil) {
+    package init(directory: String, durability: Durability, executor: BlockingExecutor, reservedName: String? = nil) {
         self.directory = directory
         self.durability = durability
         self.executor = executor
@@ -116,7 +116,7 @@ public struct FileStore: Sendable {
     }
 
     /// The bytes of a file without reading them all; see ``MappedFile``.
-    public func map(_ name: String) async throws(StoreError) -> MappedFile {
+    package func map(_ name: String) async throws(StoreError) -> MappedFile {
         try await run(name) { blocking throws(StoreError) in try blocking.map(name) }
     }
 
@@ -177,33 +177,6 @@ public struct FileStore: Sendable {
     @discardableResult
     package func removeTemporaryFiles(olderThan age: Duration = .seconds(60)) async throws(StoreError) -> Int {
         try await run(directory) { blocking throws(StoreError) in try blocking.removeTemporaryFiles(olderThan: age) }
-    }
-
-    // MARK: Several stores
-
-    /// Deletes a file in several stores, for example in documents and caches.
-    ///
-    /// - Returns: The number of stores that had the file.
-    /// - Throws: The first error, after all stores have been tried.
-    @discardableResult
-    public static func delete(_ name: String, in stores: [FileStore]) async throws(StoreError) -> Int {
-        try await (stores.first?.executor ?? .shared).run(name) { token throws(StoreError) in
-            try StoreSet.delete(name, in: stores.map { Blocking(store: $0, cancellation: token) })
-        }
-    }
-
-    /// Renames a file in all stores that have it.
-    ///
-    /// - Returns: The number of stores that had the file.
-    /// - Throws: ``StoreError/notFound(name:)`` if none has it, or the first error after all have been tried.
-    @discardableResult
-    public static func rename(
-        _ name: String, to newName: String, replacing: Bool = false, in stores: [FileStore]
-    ) async throws(StoreError) -> Int {
-        try await (stores.first?.executor ?? .shared).run(name) { token throws(StoreError) in
-            try StoreSet.rename(
-                name, to: newName, replacing: replacing, in: stores.map { Blocking(store: $0, cancellation: token) })
-        }
     }
 
     func run<R: Sendable>(

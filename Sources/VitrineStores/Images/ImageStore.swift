@@ -187,30 +187,6 @@ public struct ImageStore: Sendable {
         try await run(files.directory) { blocking throws(StoreError) in try blocking.removeTemporaryFiles(olderThan: age) }
     }
 
-    // MARK: Several stores
-
-    /// Deletes an image in several stores, for example in documents and caches.
-    ///
-    /// - Returns: The number of stores that had the image.
-    /// - Throws: The first error, after all stores have been tried.
-    @discardableResult
-    public static func delete(_ name: String, in stores: [ImageStore]) async throws(StoreError) -> Int {
-        try await (stores.first?.files.executor ?? .shared).run(name) { token throws(StoreError) in
-            try StoreSet.delete(name, in: stores.map { Blocking(store: $0, cancellation: token) })
-        }
-    }
-
-    /// Renames an image in all stores that have it.
-    @discardableResult
-    public static func rename(
-        _ name: String, to newName: String, replacing: Bool = false, in stores: [ImageStore]
-    ) async throws(StoreError) -> Int {
-        try await (stores.first?.files.executor ?? .shared).run(name) { token throws(StoreError) in
-            try StoreSet.rename(
-                name, to: newName, replacing: replacing, in: stores.map { Blocking(store: $0, cancellation: token) })
-        }
-    }
-
     func run<R: Sendable>(
         _ name: String, _ body: @escaping @Sendable (Blocking) throws(StoreError) -> R
     ) async throws(StoreError) -> R {

@@ -10,7 +10,7 @@ import Darwin
 #endif
 
 /// A picture as it will be saved: its bytes and those of its thumbnail, made before anything is written.
-struct PreparedImage {
+package struct PreparedImage {
     /// Where the picture's bytes are.
     enum Contents {
         case bytes([UInt8])
@@ -35,8 +35,8 @@ struct PreparedImage {
     }
 
     /// The bytes of a picture in memory, and their format.
-    static func encoded(
-        _ image: PixelImage, name: String?, _ configuration: Configuration
+    package static func encoded(
+        _ image: PixelImage, name: String?, _ configuration: ImageStore.Configuration
     ) throws(ImageError) -> (bytes: [UInt8], format: ImageFormat) {
         let reduced = try configuration.resizer.resize(image)
         let wanted = configuration.format ?? name.flatMap(Self.writtenFormat)

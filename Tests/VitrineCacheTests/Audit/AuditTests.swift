@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 import VitrineCache
+import VitrineCompatibility
 import VitrineCore
 
 struct AuditTests {

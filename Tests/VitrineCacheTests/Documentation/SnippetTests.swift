@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 import VitrineCache
+import VitrineCompatibility
 import VitrineCore
 
 /// Every snippet of the documentation, compiled and run.

@@ -1,4 +1,5 @@
 import Testing
+import VitrineCompatibility
 import VitrineCore
 
 struct DigestTests {

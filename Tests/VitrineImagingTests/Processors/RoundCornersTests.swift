@@ -1,4 +1,5 @@
 import Testing
+import VitrineCompatibility
 import VitrineImaging
 
 struct RoundCornersTests {

@@ -1,6 +1,7 @@
 import ModelsSamples
 import TestSupport
 import Testing
+import VitrineCompatibility
 import VitrineModels
 
 /// Caching of instances in the shared store.

@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import VitrineCompatibility
 import VitrineCore
 import VitrineImaging
 import VitrinePipeline

@@ -1,6 +1,7 @@
 // Objects that survive changes of their types: cache and restore, a property of an extension, migration over three
 // releases, descriptions, and JSON.
 import Foundation
+import VitrineCompatibility
 import VitrineModels
 
 let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-objects-\(UUID().uuidString)")

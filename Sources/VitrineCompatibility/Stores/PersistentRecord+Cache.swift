@@ -1,4 +1,5 @@
 public import VitrineCore
+public import VitrineModels
 
 extension ObjectStore {
     private static let sharedStore = Locked<ObjectStore?>(nil)

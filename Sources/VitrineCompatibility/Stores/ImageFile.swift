@@ -1,5 +1,6 @@
 import VitrineCore
 public import VitrineImaging
+public import VitrineStores
 
 /// The file of an image at any path, with the operations of a store.
 ///

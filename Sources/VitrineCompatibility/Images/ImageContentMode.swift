@@ -1,3 +1,5 @@
+public import VitrineImaging
+
 /// The layout of content of one size in bounds of another, as views have it.
 public enum ImageContentMode: Hashable, Sendable {
     /// Scaled to exactly the bounds; the ratio may change.
@@ -34,19 +36,5 @@ public enum ImageContentMode: Hashable, Sendable {
         case .fill: return (max(horizontal, vertical), max(horizontal, vertical))
         case .unscaled: return (1, 1)
         }
-    }
-}
-
-/// A width and a height in points.
-public struct PointSize: Hashable, Sendable {
-    /// Width in points.
-    public var width: Double
-    /// Height in points.
-    public var height: Double
-
-    /// Creates a size.
-    public init(width: Double, height: Double) {
-        self.width = width
-        self.height = height
     }
 }

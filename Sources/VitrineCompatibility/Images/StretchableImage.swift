@@ -1,3 +1,5 @@
+public import VitrineImaging
+
 /// A small picture of a rounded rectangle that stretches to any size without distorting its corners, for placeholders
 /// of pictures that are loading.
 ///
