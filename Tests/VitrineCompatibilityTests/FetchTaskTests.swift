@@ -133,7 +133,7 @@ struct FetchTests {
         let gate = Gate(), started = Gate()
         let seen = Recorder<RequestPriority>()
         let fetcher = ValueFetcher<String>(key: "lake") { context in
-            context.priority.observe { seen.add($0) }
+            context.prioritySource.observe { seen.add($0) }
             started.open()
             await gate.wait()
             return FetchResult(value: "water")

@@ -30,7 +30,7 @@ public struct CacheConfiguration: Sendable {
     public var levels: CacheLevels = .all
     /// Whether an original that was fetched for another format's sake is kept on disk, so that further formats are made
     /// from it. Default: true.
-    package var storesOriginals = true
+    public var storesOriginals = true
     /// Whether an expired value is given when the source fails. Default: false.
     public var servesStale = false
     /// The effect of a memory hit on the entry on disk.

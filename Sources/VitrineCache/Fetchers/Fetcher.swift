@@ -78,7 +78,9 @@ public struct FetchContext: Sendable {
     }
 
     /// The highest priority of the waiting requests. It can change during the fetch.
-    public let priority: PrioritySource
+    public var priority: RequestPriority { prioritySource.value }
+    /// The source of the ``priority``, which reports its changes.
+    package let prioritySource: PrioritySource
     /// The properties of the entry of ``storedValidator``.
     package let stored: Stored?
     /// The validator of the original's entry that is on disk but expired or to be refreshed. A fetcher that finds the
@@ -95,7 +97,7 @@ public struct FetchContext: Sendable {
         priority: PrioritySource = PrioritySource(), stored: Stored? = nil, isRefresh: Bool = false,
         isBackground: Bool = false
     ) {
-        self.priority = priority
+        prioritySource = priority
         self.stored = stored
         self.isRefresh = isRefresh
         self.isBackground = isBackground

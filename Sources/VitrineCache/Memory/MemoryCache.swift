@@ -29,7 +29,6 @@ import VitrineCore
 /// - ``removeAll()``
 /// ### Limits
 /// - ``capacity``
-/// - ``totalCost``
 /// - ``trim(to:)``
 public final class MemoryCache<Key: HashedKey, Value: Sendable>: Sendable {
     @usableFromInline let storage: StripedLock<MemoryStorage<Key, Value>, LookupCounts>

@@ -8,16 +8,6 @@
 ///
 /// A frame that its file shows for 0.01 seconds or less is shown for 0.1 seconds, as in browsers.
 public struct AnimationTiming: Sendable, Hashable {
-    /// A moment of an animation.
-    public struct Position: Sendable, Hashable {
-        /// The frame that is shown, from 0.
-        public let frame: Int
-        /// How often the animation was shown before, from 0.
-        public let loop: Int
-        /// Seconds until the next frame; nil if the last frame stays.
-        public let remaining: Double?
-    }
-
     /// Seconds each frame is shown, in order.
     public let durations: [Double]
     /// How often the animation is shown; 0 for endless loops.
@@ -40,7 +30,7 @@ public struct AnimationTiming: Sendable, Hashable {
     private static let maximumSeconds = 65_536.0
 
     /// The number of frames.
-    public var frameCount: Int { durations.count }
+    package var frameCount: Int { durations.count }
 
     /// Seconds of one loop.
     public var duration: Double { starts[durations.count] }
@@ -53,14 +43,14 @@ public struct AnimationTiming: Sendable, Hashable {
     /// Returns the frame that is shown at a time.
     ///
     /// - Parameter seconds: Seconds since the animation began. Negative values count as 0.
-    public func position(at seconds: Double) -> Position {
+    public func position(at seconds: Double) -> (frame: Int, loop: Int, remaining: Double?) {
         guard durations.count > 1, seconds > 0 else {
-            return Position(frame: 0, loop: 0, remaining: durations.count > 1 ? durations[0] : nil)
+            return (frame: 0, loop: 0, remaining: durations.count > 1 ? durations[0] : nil)
         }
         let whole = (seconds / duration).rounded(.down)
         let last = Double(loopCount - 1)
         if loopCount > 0, whole > last {
-            return Position(frame: durations.count - 1, loop: loopCount - 1, remaining: nil)
+            return (frame: durations.count - 1, loop: loopCount - 1, remaining: nil)
         }
         let loop = Int(min(whole, 1e15))
         let time = max(0, min(seconds - whole * duration, duration))
@@ -71,7 +61,7 @@ public struct AnimationTiming: Sendable, Hashable {
             if starts[middle] <= time { low = middle } else { high = middle - 1 }
         }
         let isEnd = loopCount > 0 && loop == loopCount - 1 && low == durations.count - 1
-        return Position(frame: low, loop: loop, remaining: isEnd ? nil : max(0, starts[low + 1] - time))
+        return (frame: low, loop: loop, remaining: isEnd ? nil : max(0, starts[low + 1] - time))
     }
 }
 

@@ -13,7 +13,7 @@ public struct DecodeRequest: Sendable {
     ///
     /// A decoder may deliver more, up to the whole image.
     package var region: PixelRect?
-    /// The options of the decode. Their region is in the upright image; ``region`` is the same in the file's.
+    /// The options of the decode. Their region is in the upright image; `region` is the same in the file's.
     public var options: DecodeOptions
     /// Bounds on the work.
     package var limits: ImageLimits

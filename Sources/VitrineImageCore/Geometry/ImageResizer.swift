@@ -123,7 +123,7 @@ public struct ImageResizer: Hashable, Sendable {
     /// - Throws: ``ImageError/invalidRequest(reason:)`` for an empty `source` and a side of ``size`` that is not
     ///   positive. A side of 0 is valid for ``Mode/limit``, and ``Mode/none`` ignores both. ``ImageError/limitExceeded(input:limit:actual:allowed:)`` if the result's longer side is above
     ///   ``ImageLimits/maximumOutputSide``.
-    package func outputSize(for source: PixelSize) throws(ImageError) -> PixelSize {
+    public func outputSize(for source: PixelSize) throws(ImageError) -> PixelSize {
         let target = try targetSize(for: source)
         guard case .crop = mode else { return target }
         let box = try box()

@@ -45,7 +45,7 @@ public struct ImageLimits: Sendable, Hashable {
     package var maximumInterlacedPixels = 40_000_000
     /// Pixels of a format whose decoder needs the whole picture (HEIC, AVIF, JPEG XL, WebP, JPEG 2000, GIF). Default 64
     /// million.
-    package var maximumWholeImagePixels = 64_000_000
+    public var maximumWholeImagePixels = 64_000_000
     /// Bytes of coefficients of a progressive JPEG that is decoded beyond its first scan. Default 256 MB.
     package var maximumCoefficientBytes = 256 << 20
     /// Either side of the stored picture, in pixels. Default 65,535.
@@ -64,7 +64,7 @@ public struct ImageLimits: Sendable, Hashable {
     /// as much time has passed. One that waits, for example for a slow disk, is ended after ten times as much.
     public var deadline = 15.0
     /// Private memory of a worker process, in bytes. At least 64 MB. Default 1.5 GB.
-    package var maximumWorkerMemory = 1_500 << 20
+    public var maximumWorkerMemory = 1_500 << 20
 
     /// Creates the default limits.
     package init() {}

@@ -85,11 +85,12 @@ extension PixelImage {
 /// - ``watermark(_:at:scale:opacity:margin:isTiled:)``
 /// - ``custom(identifier:_:)``
 public struct ImageProcessor: Sendable, Hashable {
-    private let base: any ImageProcessing
+    private let step: Step
+    private var base: any ImageProcessing { step.base }
 
     /// Wraps a processor of your own.
     public init(_ base: some ImageProcessing) {
-        self.base = base
+        step = Step(base: base)
     }
 
     /// The identifier of the wrapped processor; see ``ImageProcessing/identifier``.
@@ -107,12 +108,15 @@ public struct ImageProcessor: Sendable, Hashable {
         }
         return result
     }
+}
 
-    /// Returns whether two processors have the same identifier.
-    public static func == (a: ImageProcessor, b: ImageProcessor) -> Bool { a.identifier == b.identifier }
+/// An operation on pixels. Two with the same identifier are equal.
+private struct Step: Sendable, Hashable {
+    let base: any ImageProcessing
 
-    /// Hashes the identifier.
-    public func hash(into hasher: inout Hasher) { hasher.combine(identifier) }
+    static func == (a: Step, b: Step) -> Bool { a.base.identifier == b.base.identifier }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(base.identifier) }
 }
 
 extension ImageProcessor {

@@ -60,7 +60,7 @@ struct CachedLoad: Sendable {
     /// Sends a request, unless the stored response can be used.
     func answer(_ context: FetchContext, _ resource: Resource) async throws(NetworkError) -> Answer {
         var load = self
-        load.request.priority = context.priority.value
+        load.request.priority = context.priority
         do throws(NetworkError) {
             return try await load.exchanged(context, resource)
         } catch .status(let url, let head) where head.status == 404 || head.status == 410 {

@@ -29,14 +29,19 @@ extension NetworkLoader {
     /// - Parameters:
     ///   - request: The request, without a range. The download sets its compression and protocol.
     ///   - path: The destination, whose directory must exist. If it is a symbolic link, its target is replaced.
-    ///   - options: The treatment of the file.
     ///   - progress: Receives the progress of the file, including the part that earlier calls received.
     /// - Throws: ``NetworkError/busy(url:path:)`` while another task or process downloads to the path,
     ///   ``NetworkError/file(_:)`` if the file cannot be written, ``NetworkError/status(url:_:)`` also for 204 and 205,
     ///   and the errors of ``load(_:progress:)``. The destination is then unchanged.
     public func download(
-        _ request: HTTPRequest, to path: String, options: DownloadOptions = DownloadOptions(),
-        progress: TransferProgress? = nil
+        _ request: HTTPRequest, to path: String, progress: TransferProgress? = nil
+    ) async throws(NetworkError) -> DownloadedFile {
+        try await download(request, to: path, options: DownloadOptions(), progress: progress)
+    }
+
+    /// Downloads to a file as the options ask; see ``download(_:to:progress:)``.
+    package func download(
+        _ request: HTTPRequest, to path: String, options: DownloadOptions, progress: TransferProgress? = nil
     ) async throws(NetworkError) -> DownloadedFile {
         let executor = BlockingExecutor.shared
         let file: PartialFile, target: String
@@ -176,27 +181,27 @@ extension NetworkLoader {
     }
 }
 
-/// The options of ``NetworkLoader/download(_:to:options:progress:)``.
-public struct DownloadOptions: Sendable {
+/// The options of ``NetworkLoader/download(_:to:progress:)``.
+package struct DownloadOptions: Sendable {
     /// Whether an existing file at the destination is replaced. If false, it is an error,
     /// `FileError.alreadyExists(path:)`. The default is true.
-    public var replacesFile = true
+    package var replacesFile = true
     /// Whether an interrupted download is resumed and its part file is kept. The default is true.
     package var resumes = true
     /// Whether the call returns only after the file and its name have been synchronized to the disk. The default is
     /// false.
-    public var isDurable = false
+    package var isDurable = false
     /// The number of connections, each of which loads pieces of the file. The default is 1.
     ///
     /// More than one helps if each connection is slow. It requires a server with ranges and strong validators, and a
     /// file of at least 2 MB.
-    public var connections = 1
+    package var connections = 1
     /// The identity of the file, for signed and other changing URLs. A download is resumed by a request with the same
     /// identity. The default is nil, which means the URL.
-    public var identity: String?
+    package var identity: String?
 
     /// Creates the default options.
-    public init() {}
+    package init() {}
 }
 
 /// A downloaded file.

@@ -111,10 +111,10 @@ private struct ClipFetcher: Fetcher {
         var (source, lifetime) = (request.source, ResultLifetime.unlimited)
         if let remote = source as? any RemoteImageSource {
             let loaded = try await remote.load(
-                pipeline.beginLoad(levels: request.cacheLevels, priority: context.priority))
+                pipeline.beginLoad(levels: request.cacheLevels, priority: context.prioritySource))
             (source, lifetime) = (loaded.source, loaded.lifetime)
         }
-        let bytes = try await makeClip(of: source, priority: context.priority)
+        let bytes = try await makeClip(of: source, priority: context.prioritySource)
         let now = pipeline.configuration.clock.now
         return FetchResult(
             bytes: bytes, timeToLive: lifetime.timeToLive(at: now),

@@ -4,7 +4,7 @@ public import VitrineImaging
 /// A group of tasks that decides itself when each of them starts.
 ///
 /// A pipeline asks ``nextTasks()`` when the group is enqueued and after the end of each of its requests, until
-/// ``isFinished`` is true. The group learns of each end, also of an error or a cancellation, so
+/// `isFinished` is true. The group learns of each end, also of an error or a cancellation, so
 /// that no group can stall. The calls come one at a time, on any thread, and must not block.
 ///
 /// ``ImageTaskSequence`` is the one that most need.

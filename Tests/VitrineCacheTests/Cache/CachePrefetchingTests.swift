@@ -108,7 +108,7 @@ struct CachePrefetchingTests {
             runs.add(1)
             started.open()
             await gate.wait()
-            priorities.add(context.priority.value)
+            priorities.add(context.priority)
             return FetchResult(bytes: Array("water".utf8))
         }
         async let disk: Void = cache.prefetch(from: fetcher, to: .disk, priority: .veryLow)

@@ -31,7 +31,6 @@ import VitrineCore
 /// ### Changes
 ///
 /// - ``changes``
-/// - ``isWatching``
 public final class MediaLibrary: Sendable {
     /// The directory.
     public let directory: String
@@ -68,7 +67,7 @@ public final class MediaLibrary: Sendable {
     deinit { work.stop() }
 
     /// Lists the directory and all below it, and watches it from then on. A later call finds changes that were missed,
-    /// if not ``isWatching``.
+    /// if it does not watch.
     ///
     /// - Throws: ``ImagePipelineError/unreadable(source:reason:)`` when the directory cannot be listed. Those below it
     ///   that cannot are left out.
