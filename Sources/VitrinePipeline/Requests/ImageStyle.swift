@@ -5,7 +5,6 @@ public import Foundation
 #endif
 public import VitrineCore
 public import VitrineImaging
-public import VitrinePipeline
 
 /// A named look of images: the size and the processors that many requests share.
 ///
