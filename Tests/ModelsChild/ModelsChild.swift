@@ -78,7 +78,7 @@ enum ModelsChild {
     /// What an error is called in reports.
     static func kind(_ error: any Error) -> String {
         guard let error = error as? PersistenceError else { return "\(error)" }
-        return switch error.kind {
+        return switch error {
         case .database(let error): "\(error.reason)"
         case .file(let error): "file:\(error)"
         default: error.code
