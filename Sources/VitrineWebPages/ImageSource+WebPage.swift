@@ -18,7 +18,7 @@ extension ImageSource where Self == BuiltInSource {
     /// - A page that leads on at once is followed, as often as the policy allows redirects.
     ///
     /// The identity is the address with all options that change the result. The content of a page can change without
-    /// its address; give such pages an identity with a date, by ``BuiltInSource/identified(by:)``.
+    /// its address; give such pages an identity with a date, by `BuiltInSource.identified(by:)`.
     ///
     /// - Parameters:
     ///   - url: The address, such as `https://example.org/`.

@@ -5,7 +5,7 @@ import VitrinePipeline
 
 /// The schemes of addresses that a web page may have and load.
 ///
-/// See ``ImageSource/webPage(_:viewportWidth:showsFullPage:policy:schemes:usesSandbox:)``.
+/// See ``VitrinePipeline/ImageSource/webPage(_:viewportWidth:showsFullPage:policy:schemes:usesSandbox:)``.
 public enum WebPageScheme: Sendable, Hashable, CaseIterable {
     /// HTTP without encryption.
     case http

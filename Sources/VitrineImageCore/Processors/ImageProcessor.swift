@@ -136,7 +136,10 @@ extension ImageProcessor {
 
     /// Cuts a part of this size out, and scales nothing. A side longer than the picture's becomes the picture's.
     ///
-    /// - Parameter gravity: The place of the part. ``Gravity/attention`` finds the part with the most detail.
+    /// - Parameters:
+    ///   - width: The width of the part in pixels.
+    ///   - height: The height of the part in pixels.
+    ///   - gravity: The place of the part. ``Gravity/attention`` finds the part with the most detail.
     /// - Throws: ``ImageError/invalidRequest(reason:)`` for a side that is not positive.
     public static func crop(width: Int, height: Int, gravity: Gravity) -> ImageProcessor {
         ImageProcessor(GravityCropProcessor(width: width, height: height, gravity: gravity))

@@ -22,8 +22,8 @@ extension ValueCache {
     ///   - priority: The priority.
     ///   - options: The options of the load.
     ///   - progress: Receives the progress of the body and the end of the load.
-    /// - Throws: ``CacheError/source(key:underlying:)`` with a ``NetworkError`` if the load fails, and the errors of
-    ///   ``value(from:format:levels:priority:)``.
+    /// - Throws: `CacheError.source` with a ``NetworkError`` if the load fails, and the errors of
+    ///   `value(from:format:levels:priority:)`.
     public func value(
         from url: URL, id: String? = nil, format: FormatName = .original,
         priority: RequestPriority = .normal, options: FetchOptions = .default, progress: TransferProgress? = nil

@@ -28,7 +28,7 @@ extension ImagePipeline {
         /// How long one call of a source may take. Then its requests end with ``ImagePipelineError/timedOut(source:)``
         /// and the call is cancelled. Default: 30 seconds.
         ///
-        /// Sources of this package bound the processor time of a call by ``ImageLimits/deadline``. They may take ten
+        /// Sources of this package bound the processor time of a call by `ImageLimits.deadline`. They may take ten
         /// times as long, so that a good file does not fail because the machine is busy.
         public var timeLimit: Duration = .seconds(30)
         /// How long a cancelled source may continue before its thread counts as abandoned. Default: 1 second.

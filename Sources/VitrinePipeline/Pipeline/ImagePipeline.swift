@@ -32,7 +32,7 @@ public import VitrineImaging
 /// ### Images
 /// - ``image(for:)``
 /// - ``start(_:)-(ImageRequest)``
-/// - ``start(_:size:)``
+/// - ``start(_:resizing:)``
 /// - ``start(_:)-(ImageTaskSequence)``
 /// - ``cachedImage(for:)``
 /// ### Animations and clips
