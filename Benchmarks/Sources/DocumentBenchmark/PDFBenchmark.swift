@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 import VitrineImaging
 import VitrinePipeline
 
@@ -10,14 +9,14 @@ struct PDFBenchmark {
     let rounds: Int
 
     /// Contenders run alternately; the table gives medians.
-    func run() throws {
+    func run() async throws {
         let count = try PDFDocument(.file(path)).info().pageCount
         var samples: [[Sample]] = [[], [], []]
         for round in 0...rounds {
             let results = [
-                try Sample.take { try pages(1...count, threads: 1) },
-                try Sample.take { try pages(1...count, threads: 2) },
-                try Sample.take { try pdftoppm() },
+                try await Sample.take { try await pages(1...count, threads: 1) },
+                try await Sample.take { try await pages(1...count, threads: 2) },
+                try await Sample.take { try pdftoppm() },
             ]
             // The first round only warms up.
             if round > 0 { for index in results.indices { samples[index].append(results[index]) } }
@@ -35,25 +34,16 @@ struct PDFBenchmark {
     }
 
     /// All pages from a file that no helper has open yet, and the helpers' end.
-    private func pages(_ numbers: ClosedRange<Int>, threads: Int) throws {
+    private func pages(_ numbers: ClosedRange<Int>, threads: Int) async throws {
         let input = PDFDocument(.file(path))
-        let failure = Mutex<(any Error)?>(nil)
-        let next = Mutex(numbers.lowerBound)
-        DispatchQueue.concurrentPerform(iterations: threads) { _ in
-            while true {
-                let page = next.withLock { next in
-                    defer { next += 1 }
-                    return next
-                }
-                guard page <= numbers.upperBound else { return }
-                do {
-                    _ = try input.page(page).image(RenderRequest(size: PixelSize(Self.side)))
-                } catch {
-                    failure.withLock { $0 = error }
-                }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (index, number) in numbers.enumerated() {
+                // As many pages at once as threads.
+                if index >= threads { try await group.next() }
+                group.addTask { _ = try await input.page(number).image(RenderRequest(size: PixelSize(Self.side))) }
             }
+            try await group.waitForAll()
         }
-        if let error = failure.withLock({ $0 }) { throw error }
         ImagePipeline.endIdleHelpers()
     }
 
@@ -74,9 +64,9 @@ struct Sample {
     var cpu: Double
     var wall: Double
 
-    static func take(_ body: () throws -> Void) rethrows -> Sample {
+    static func take(_ body: () async throws -> Void) async rethrows -> Sample {
         let (cpu, start) = (processorTime(), ContinuousClock.now)
-        try body()
+        try await body()
         let wall = ContinuousClock.now - start
         return Sample(
             cpu: processorTime() - cpu,

@@ -11,14 +11,14 @@ struct VideoBenchmark {
     let rounds: Int
 
     /// Contenders run alternately; the table gives medians.
-    func run() throws {
+    func run() async throws {
         print("| poster → \(Self.side) | one of \(Self.postersPerHelper) of a helper, CPU ms | a helper for it alone "
             + "| frame at half | `ffmpegthumbnailer` | ratio | ratio alone |")
         print("|---|---:|---:|---:|---:|---:|---:|")
-        for path in paths { try run(path) }
+        for path in paths { try await run(path) }
     }
 
-    private func run(_ path: String) throws {
+    private func run(_ path: String) async throws {
         // A helper keeps its last file open: two that are equal make it open one each time.
         let copies = try (0..<2).map { _ in try Copy(path) }
         var samples: [[Double]] = [[], [], [], []]
@@ -26,21 +26,21 @@ struct VideoBenchmark {
         let count = Self.postersPerHelper
         for round in 0...rounds {
             let results = [
-                try Sample.take {
-                    for index in 0..<count { try encode(.video(copies[index % 2].path)) }
+                try await Sample.take {
+                    for index in 0..<count { try await encode(.video(copies[index % 2].path)) }
                     ImagePipeline.endIdleHelpers()
                 }.cpu / Double(count),
-                try Sample.take {
-                    try encode(.video(path))
+                try await Sample.take {
+                    try await encode(.video(path))
                     ImagePipeline.endIdleHelpers()
                 }.cpu,
-                try Sample.take {
+                try await Sample.take {
                     for index in 0..<count {
-                        try encode(.video(copies[index % 2].path, at: .second(half)))
+                        try await encode(.video(copies[index % 2].path, at: .second(half)))
                     }
                     ImagePipeline.endIdleHelpers()
                 }.cpu / Double(count),
-                try Sample.take { try ffmpegthumbnailer(path) }.cpu,
+                try await Sample.take { try ffmpegthumbnailer(path) }.cpu,
             ]
             // The first round only warms up.
             if round > 0 { for index in results.indices { samples[index].append(results[index] * 1_000) } }
@@ -50,8 +50,8 @@ struct VideoBenchmark {
         print("| \(URL(filePath: path).lastPathComponent) | " + columns.map(text).joined(separator: " | ") + " |")
     }
 
-    private func encode(_ source: BuiltInSource) throws {
-        let image = try source.image(RenderRequest(size: PixelSize(Self.side)))
+    private func encode(_ source: BuiltInSource) async throws {
+        let image = try await source.image(RenderRequest(size: PixelSize(Self.side)))
         _ = try image.encoded(as: .jpeg(quality: 0.75))
     }
 

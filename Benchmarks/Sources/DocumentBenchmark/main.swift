@@ -5,9 +5,9 @@ let arguments = CommandLine.arguments.dropFirst()
 switch arguments.first {
 case "pdf" where arguments.count >= 2:
     let rounds = arguments.dropFirst(2).first.flatMap { Int($0) } ?? 5
-    try PDFBenchmark(path: CommandLine.arguments[2], rounds: rounds).run()
+    try await PDFBenchmark(path: CommandLine.arguments[2], rounds: rounds).run()
 case "video" where arguments.count >= 2:
-    try VideoBenchmark(paths: Array(arguments.dropFirst()), rounds: 5).run()
+    try await VideoBenchmark(paths: Array(arguments.dropFirst()), rounds: 5).run()
 default:
     print("usage: DocumentBenchmark pdf FILE [ROUNDS] | video FILE...")
 }

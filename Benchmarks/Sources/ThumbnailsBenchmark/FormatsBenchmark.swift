@@ -7,9 +7,10 @@ struct FormatsBenchmark {
     static let side = 256
     let photos: [String]
 
-    func run() throws {
-        let images = try photos.map {
-            try BuiltInSource.file($0).image(RenderRequest(size: PixelSize(Self.side)))
+    func run() async throws {
+        var images: [PixelImage] = []
+        for photo in photos {
+            images.append(try await BuiltInSource.file(photo).image(RenderRequest(size: PixelSize(Self.side))))
         }
         let formats: [(String, OutputFormat)] = [
             ("JPEG 0.95", .jpeg(quality: 0.95)), ("PNG", .png), ("WebP 0.95", .webp(quality: 0.95)),

@@ -18,15 +18,15 @@ struct ScrollBenchmark {
     init(_ photos: Photos) { self.photos = photos }
 
     /// Counts what is made although nobody wants it any more.
-    struct Watched: BlockingImageSource {
+    struct Watched: ImageSource {
         let inner: BuiltInSource
         let late: Count
         let calls: Count
 
-        func identity() throws(ImagePipelineError) -> CacheKey { try inner.identity() }
-        func image(_ request: RenderRequest) throws -> PixelImage {
+        func identity() async throws(ImagePipelineError) -> CacheKey { try await inner.identity() }
+        func image(_ request: RenderRequest) async throws -> PixelImage {
             calls.add()
-            let image = try inner.image(request)
+            let image = try await inner.image(request)
             if request.cancellation.isCancelled { late.add() }
             return image
         }

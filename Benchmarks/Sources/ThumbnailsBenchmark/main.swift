@@ -9,7 +9,7 @@ switch (arguments.first, count) {
 case ("caches", let count?): try await CachesBenchmark(Photos(count, of: arguments.dropFirst(2))).run()
 case ("scroll", let count?): try await ScrollBenchmark(Photos(count, of: arguments.dropFirst(2))).run()
 case ("sizes", let count?): try await SizesBenchmark(Photos(count, of: arguments.dropFirst(2))).run()
-case ("formats", nil): try FormatsBenchmark(photos: Array(arguments.dropFirst())).run()
+case ("formats", nil): try await FormatsBenchmark(photos: Array(arguments.dropFirst())).run()
 default:
     print("usage: ThumbnailsBenchmark caches|scroll|sizes COUNT PHOTO... | formats PHOTO...")
 }
