@@ -2,6 +2,12 @@ public import VitrineCore
 import VitrineDatabase
 public import VitrineNetwork
 
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// An error of a download. Existing files are unchanged after it.
 public enum DownloadError: Error, Sendable {
     /// The address cannot be downloaded: it is empty, has no host, or is not `http` or `https`.
@@ -115,7 +121,10 @@ public enum DownloadError: Error, Sendable {
     }
 }
 
-extension DownloadError: CustomStringConvertible {
+extension DownloadError: LocalizedError, CustomStringConvertible {
+    /// The ``description``.
+    public var errorDescription: String? { description }
+
     /// A sentence that names the file, address or agent and the reason.
     public var description: String {
         switch self {
