@@ -1,5 +1,11 @@
 public import VitrineCore
 
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// An error in storing, reading or migrating a value. Stored bytes stay unchanged.
 ///
 /// The description names the reason and, if there is one, a remedy.
@@ -131,7 +137,10 @@ extension PersistenceError {
     }
 }
 
-extension PersistenceError: CustomStringConvertible {
+extension PersistenceError: LocalizedError, CustomStringConvertible {
+    /// The ``description``.
+    public var errorDescription: String? { description }
+
     /// The reason, and a remedy if there is one.
     public var description: String {
         guard let hint else { return reason }
