@@ -3,6 +3,12 @@ import VitrineCore
 import VitrineImaging
 import VitrineNetwork
 
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// An error of an ``ImagePipeline`` or a source. Each case names its source: a path, a URL, or a given name.
 public enum ImagePipelineError: Error, Sendable {
     /// The source cannot be had: absent, not permitted, a read error, a closure that threw. `reason` says which.
@@ -35,7 +41,10 @@ public enum ImagePipelineError: Error, Sendable {
     case underlying(source: String, error: any Error)
 }
 
-extension ImagePipelineError: CustomStringConvertible {
+extension ImagePipelineError: LocalizedError, CustomStringConvertible {
+    /// The ``description``.
+    public var errorDescription: String? { description }
+
     /// The source the error concerns.
     public var source: String {
         switch self {
