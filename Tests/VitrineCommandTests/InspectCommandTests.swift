@@ -59,10 +59,10 @@ import VitrineImaging
         let outcome = try await Tool.run(["inspect", whole.path, part.path, refused.path])
         #expect(outcome.status == 0, "\(outcome.errors)")
         let lines = outcome.output.split(separator: "\n")
-        #expect(lines[0].hasSuffix("  svg, 8×4, rgb 8-bit, alpha"))
+        #expect(lines[0].hasSuffix("  svg, 8×4, rgb 8-bit, alpha, 71 B"))
         let left = "drawn without a reference to another file, an imported style sheet"
-        #expect(lines[1].hasSuffix("alpha, \(left)"))
-        #expect(lines[2].hasSuffix("alpha, not drawn: an encoding that cannot be checked"))
+        #expect(lines[1].hasSuffix("alpha, 118 B, \(left)"))
+        #expect(lines[2].hasSuffix("alpha, 109 B, not drawn: an encoding that cannot be checked"))
         let objects = try await Tool.run(["inspect", whole.path, part.path, "--json"]).objects
         #expect(objects.map { $0["notes"] as? [String] } == [[], [left]])
     }
@@ -70,8 +70,8 @@ import VitrineImaging
     @Test func pagesAndFilmsAreTold() async throws {
         let outcome = try await Tool.run(["inspect", Samples.path("lake.pdf"), Samples.path("lake.mp4")])
         #expect(outcome.status == 0, "\(outcome.errors)")
-        #expect(outcome.output.contains("lake.pdf  pdf, 3 pages, 420×595 points, “A Lake at Dusk”\n"))
-        #expect(outcome.output.contains("480×320, 5.00 s, 12 frames a second, h264\n"))
+        #expect(outcome.output.contains("lake.pdf  pdf, 3 pages, 420×595 points, “A Lake at Dusk”, 18.7 kB\n"))
+        #expect(outcome.output.contains("480×320, 5.00 s, 12 frames a second, h264, 43.4 kB\n"))
         let files = ["lake.pdf", "lake.mp4"].map(Samples.path)
         let objects = try await Tool.run(["inspect"] + files + ["--json"]).objects
         #expect(objects.map { $0["pages"] as? Int } == [3, nil])

@@ -169,7 +169,7 @@ private struct InspectReport: Sendable, Encodable {
             Output.json(self)
         } else if let summary = info.map(summary) ?? document.map(summary) ?? video.map(summary) ?? drawn {
             let size = bytes.map { [ByteCount($0).formatted()] } ?? []
-            Output.row("\(input)  \(([summary] + size + (details?.parts ?? [])).joined(separator: ", "))")
+            Output.row("\(input)  \(([summary] + size + (details?.parts ?? []) + notes).joined(separator: ", "))")
         } else {
             Diagnostics.write("\(input): \(error ?? "unknown")")
         }
@@ -218,7 +218,6 @@ private struct InspectReport: Sendable, Encodable {
             parts.append("\(info.frameCount) pages")
         }
         parts += info.embeddedPreviews.map { "preview \($0.size?.description ?? "of unknown size")" }
-        parts += notes
         return parts.joined(separator: ", ")
     }
 }
