@@ -44,6 +44,7 @@ let package = Package(
                 "VitrineGTK", "CGTK",
                 .product(name: "VitrineCore", package: "Vitrine"), .product(name: "VitrineCache", package: "Vitrine"),
                 .product(name: "VitrineImaging", package: "Vitrine"),
+                .product(name: "VitrinePipeline", package: "Vitrine"),
             ],
             path: "Sources/Demos/DemoSupport", swiftSettings: swift),
         .executableTarget(

@@ -28,10 +28,21 @@ package enum Box {
         return label
     }
 
+    /// Text that continues on further lines where it is too long.
+    package static func paragraph(_ text: String = "", classes: String...) -> Widget {
+        let label = Widget(sinking: gtk_label_new(text)!)
+        gtk_label_set_wrap(label.opaque, 1)
+        gtk_label_set_wrap_mode(label.opaque, PANGO_WRAP_WORD_CHAR)
+        gtk_label_set_xalign(label.opaque, 0)
+        for name in classes { gtk_widget_add_css_class(label.widget, name) }
+        return label
+    }
+
     /// A button with an icon of the theme.
     package static func button(icon: String, tooltip: String, _ body: @escaping @MainActor () -> Void) -> Widget {
         let button = Widget(sinking: gtk_button_new_from_icon_name(icon)!)
         gtk_widget_set_tooltip_text(button.widget, tooltip)
+        button.setAccessibleLabel(tooltip)
         button.on("clicked", body)
         return button
     }
@@ -55,6 +66,12 @@ extension Widget {
         gtk_widget_set_margin_end(widget, Int32(points))
         gtk_widget_set_margin_top(widget, Int32(points))
         gtk_widget_set_margin_bottom(widget, Int32(points))
+    }
+
+    /// Whether the widget is shown, if its parent is.
+    package var isShown: Bool {
+        get { gtk_widget_get_visible(widget) != 0 }
+        set { gtk_widget_set_visible(widget, newValue ? 1 : 0) }
     }
 
     package func addClass(_ name: String) { gtk_widget_add_css_class(widget, name) }

@@ -80,6 +80,19 @@ package final class Demo {
         }
     }
 
+    /// Calls a closure when a key is pressed in the window, before the focused widget gets it or after that.
+    ///
+    /// - Parameters:
+    ///   - isFirst: Whether the closure gets keys before the focused widget.
+    ///   - body: Returns whether it handled the key.
+    package func onKey(beforeFocus isFirst: Bool = false, _ body: @escaping @MainActor (Int32) -> Bool) {
+        let keys = GTKObject(owning: gtk_event_controller_key_new()!)
+        g_object_ref(keys.raw)
+        if isFirst { gtk_event_controller_set_propagation_phase(keys.opaque, GTK_PHASE_CAPTURE) }
+        gtk_widget_add_controller(window.widget, keys.opaque)
+        keys.onKey { body(Int32(bitPattern: $0)) }
+    }
+
     /// Writes the screenshot that `--shot` requests.
     package func shoot() async {
         guard let path = arguments["--shot"] else { return }
@@ -110,6 +123,8 @@ package final class Demo {
         let provider = gtk_css_provider_new()!
         let css = """
             .tile { background: alpha(currentColor, 0.06); }
+            .reason { font-size: 85%; padding: 6px 8px; background: alpha(@theme_bg_color, 0.85); }
+            .problem { color: @error_color; }
             .caption { font-size: 85%; opacity: 0.75; }
             entry.name { background: none; border: none; box-shadow: none; min-height: 24px; padding: 0 2px; }
             .page { background: alpha(currentColor, 0.06); }

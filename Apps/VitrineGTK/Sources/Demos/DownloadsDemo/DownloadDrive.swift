@@ -59,6 +59,7 @@ final class DownloadDrive {
         let paused = all.filter { $0.state == .paused }.map(\.id)
         print("the second run found \(all.count) downloads, \(paused.count) of them paused")
         guard paused.count == 1 else { return fail("\(paused.count) downloads are paused instead of one") }
+        guard await refuse() else { return false }
         demo.meter.reset()
         let isNear = await demo.wait(seconds: 120) { [self] in
             all.count { $0.state == .completed } >= 2 && all.contains { $0.state == .running && $0.received > 0 }
@@ -81,6 +82,19 @@ final class DownloadDrive {
         }
         await model.close()
         print("closed: no row is left, and no load runs")
+        return true
+    }
+
+    /// Enters an address that is refused.
+    private func refuse() async -> Bool {
+        let address = "ftp://localhost/lake.jpg"
+        view?.enter(address)
+        guard await demo.wait(until: { [self] in view?.problemText.isEmpty == false }) else {
+            return fail("there is no message for \(address)")
+        }
+        await demo.settle(seconds: 0.1)
+        guard view?.text == address else { return fail("what was typed is gone") }
+        print("refused: \(view?.problemText ?? "")")
         return true
     }
 

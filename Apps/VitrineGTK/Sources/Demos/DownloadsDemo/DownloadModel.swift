@@ -1,3 +1,4 @@
+import CGTK
 import DemoSupport
 import Foundation
 import VitrineCore
@@ -11,6 +12,8 @@ final class DownloadModel {
     /// The downloads, in the order of their start.
     private(set) var downloads: [Download] = []
     private(set) var statuses: [String: DownloadStatus] = [:]
+    /// The folder of new downloads.
+    var directory: String
     /// Called when downloads are added or removed.
     var onList: (@MainActor () -> Void)?
     /// Called when the state of a download changes.
@@ -24,7 +27,8 @@ final class DownloadModel {
     init(_ arguments: DemoArguments) {
         var configuration = DownloadManager.Configuration()
         configuration.identifier = "vitrine-downloads-demo"
-        if let directory = arguments["--to"] { configuration.directory = directory }
+        directory = arguments["--to"] ?? Self.downloadsFolder
+        configuration.directory = directory
         if let directory = arguments["--state"] { configuration.journalDirectory = directory }
         if arguments.has("--agent") { configuration.mode = .agent }
         if let rate = arguments["--rate"].flatMap({ Int($0) }) { configuration.maximumRate = ByteCount(rate * 1000) }
@@ -41,10 +45,27 @@ final class DownloadModel {
         }
     }
 
-    /// Starts a download.
-    func add(_ address: String) async {
-        await perform { try await self.manager.start(address) }
+    /// The folder for downloads of the user's desktop.
+    private static var downloadsFolder: String {
+        g_get_user_special_dir(G_USER_DIRECTORY_DOWNLOAD).map { String(cString: $0) }
+            ?? path(NSHomeDirectory(), "Downloads")
+    }
+
+    /// Starts a download into ``directory``.
+    ///
+    /// - Returns: false if it was refused, after a call of ``onProblem``.
+    @discardableResult
+    func add(_ address: String) async -> Bool {
+        let isStarted = await perform {
+            guard let url = URL(string: address) else {
+                throw DownloadError.invalidURL(address, reason: "it is not a URL")
+            }
+            var request = DownloadRequest(url)
+            request.directory = self.directory
+            try await self.manager.start(request)
+        }
         await reload()
+        return isStarted
     }
 
     /// Performs the action of a download's button.
@@ -88,7 +109,15 @@ final class DownloadModel {
         onStatus?(status)
     }
 
-    private func perform(_ body: () async throws -> Void) async {
-        do { try await body() } catch { onProblem?("\(error)") }
+    /// - Returns: false after a failure.
+    @discardableResult
+    private func perform(_ body: () async throws -> Void) async -> Bool {
+        do {
+            try await body()
+            return true
+        } catch {
+            onProblem?(failureText(error))
+            return false
+        }
     }
 }

@@ -11,9 +11,9 @@ import VitrinePipeline
 final class DownloadRow: ListCell {
     let root: Widget
     private let icon = Picture(fit: .cover)
-    private let name = Box.label(), state = Box.label(classes: "caption")
+    private let name = Box.label(), state = Box.paragraph(classes: "caption")
     private let bar = Widget(sinking: gtk_progress_bar_new()!)
-    private let button: Widget
+    private let button: Widget, removal: Widget
     private let model: DownloadModel
     private let rows: DownloadRows
     private var id: String?
@@ -33,6 +33,7 @@ final class DownloadRow: ListCell {
             gtk_widget_set_valign(button.widget, GTK_ALIGN_CENTER)
             button.addClass("flat")
         }
+        removal = remove
         root = Box.row(12, icon, text, button, remove)
         root.setMargins(8)
         Self.alive += 1
@@ -41,6 +42,8 @@ final class DownloadRow: ListCell {
     }
 
     isolated deinit { Self.alive -= 1 }
+
+    var accessibleLabel: String? { "\(name.text): \(state.text)" }
 
     func bind(_ identifier: String) {
         id = identifier
@@ -58,10 +61,13 @@ final class DownloadRow: ListCell {
         name.text = String(status.path.split(separator: "/").last ?? "")
         gtk_progress_bar_set_fraction(bar.opaque, status.fraction ?? 0)
         state.text = Self.text(status)
-        gtk_widget_set_tooltip_text(state.widget, status.error?.description)
+        updateAccessibleLabel()
+        bar.setAccessibleLabel("Progress of \(name.text)")
         let (symbol, tooltip) = Self.symbol(status.state)
         gtk_button_set_icon_name(UnsafeMutablePointer<GtkButton>(button.opaque), symbol)
         gtk_widget_set_tooltip_text(button.widget, tooltip)
+        button.setAccessibleLabel("\(tooltip): \(name.text)")
+        removal.setAccessibleLabel("Remove \(name.text) from the list")
         gtk_widget_set_sensitive(button.widget, status.state == .completed ? 0 : 1)
         // A file that is not an image shows the reason in its tooltip.
         if status.state == .completed, case .empty = icon.binding.state {
@@ -77,7 +83,7 @@ final class DownloadRow: ListCell {
     private static func symbol(_ state: DownloadStatus.State) -> (String, String) {
         switch state {
         case .waiting, .running, .delayed: ("media-playback-pause-symbolic", "Pause")
-        case .paused: ("media-playback-start-symbolic", "Go on")
+        case .paused: ("media-playback-start-symbolic", "Resume")
         case .failed, .cancelled: ("view-refresh-symbolic", "Try again")
         case .completed: ("object-select-symbolic", "Done")
         }

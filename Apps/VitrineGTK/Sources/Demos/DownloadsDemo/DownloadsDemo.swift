@@ -12,7 +12,7 @@ enum DownloadsDemo {
         let arguments = DemoArguments(
             usage: """
                 Usage: vitrine-downloads [options] [URL...]
-                  --to DIR          where files go (the user's documents)
+                  --to DIR          where files go (the user's downloads)
                   --state DIR       where the list is kept (the user's data)
                   --rate KB         at most so many kilobytes a second, all together
                   --agent           lets vitrine-agent carry them, which goes on without this program

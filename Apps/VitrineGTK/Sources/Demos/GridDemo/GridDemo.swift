@@ -20,8 +20,7 @@ enum GridDemo {
         guard !library.identifiers.isEmpty else { DemoArguments.end("There are no images to show.", 1) }
         var grid: PhotoGrid?
         Demo.run("\(library.identifiers.count) pictures", arguments, size: (1000, 720)) { demo in
-            let new = PhotoGrid(library, columns: arguments.number("--columns", default: 6))
-            demo.window.setContent(new.list.scroller)
+            let new = PhotoGrid(library, columns: arguments.number("--columns", default: 6), demo)
             demo.window.onClose { grid = nil }
             grid = new
         } drive: { demo in

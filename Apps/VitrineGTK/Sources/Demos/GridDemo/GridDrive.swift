@@ -33,7 +33,7 @@ final class GridDrive {
         print("  decoded before scrolling: \(decoded), \(verdict(Double(decoded), 1.5 * Double(first.count)))")
         print("  cells made: \(grid?.list.factory.cellsMade ?? 0), bound: \(grid?.list.factory.bindings ?? 0)")
         await demo.shoot()
-        guard await fling() else { return false }
+        guard await openPhotos(), await fling() else { return false }
         printMemory()
         await printDecodeTime(first, took: took)
         return await close()
@@ -50,6 +50,31 @@ final class GridDrive {
             let visible = board.visible
             return !visible.isEmpty && visible.allSatisfy(\.isSettled)
         }
+    }
+
+    /// Opens the first photo that can be shown, zooms it, goes to the next one, and returns to the grid.
+    private func openPhotos() async -> Bool {
+        guard let grid, let shown = board.visible.filter({ !$0.isFailed }).compactMap(\.identifier).min(),
+            let index = library.identifiers.firstIndex(of: shown)
+        else { return fail("there is no photo to open") }
+        let offset = grid.list.offset
+        grid.open(index)
+        guard await demo.wait(until: { grid.viewer.isShown }) else { return fail("\(shown) does not open") }
+        let name = grid.viewer.name
+        grid.viewer.zoom(by: 1)
+        guard grid.viewer.zoom > 1 else { return fail("\(name) is not zoomed") }
+        grid.viewer.turn(1)
+        let isNext = await demo.wait { grid.viewer.isShown || grid.viewer.reason != nil }
+        guard isNext, index + 1 == library.identifiers.count || grid.viewer.name != name else {
+            return fail("the photo after \(name) does not appear")
+        }
+        grid.closePhoto()
+        await demo.settle(seconds: 0.2)
+        guard !grid.isOpen, await screenSettles(), abs(grid.list.offset - offset) < 1 else {
+            return fail("the grid is not at its old place")
+        }
+        print("opened \(name), zoomed it, and returned to the same place")
+        return true
     }
 
     private func fling() async -> Bool {

@@ -58,6 +58,11 @@ final class PhotoLibrary {
         return ImageRequest(.file(identifier))
     }
 
+    /// Returns the name of an image: the last part of its path or URL.
+    nonisolated static func name(_ identifier: String) -> String {
+        identifier.split(separator: "/").last.map(String.init) ?? identifier
+    }
+
     /// Returns the delay before the next attempt after a failure.
     static func retryDelay(_ error: any Error, _ attempt: Int) -> Duration? {
         var error = error

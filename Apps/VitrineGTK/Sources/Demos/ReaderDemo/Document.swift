@@ -11,7 +11,7 @@ import VitrineViews
 final class Document {
     let path: String
     let service: ImagePipeline
-    private let input: PDFDocument
+    private var input: PDFDocument
     private let temporary: String?
     private var identity: CacheKey?
     private(set) var pageCount = 0
@@ -42,6 +42,9 @@ final class Document {
         pageCount = try await BlockingExecutor.shared.run { try input.info().pageCount }
         identity = try await input.page(1).identity()
     }
+
+    /// Uses another password for the next ``open()``.
+    func setPassword(_ password: String) { input = PDFDocument(.file(path), password: password) }
 
     /// Returns a page, from 1. Its identity is known without a read of the file.
     func page(_ number: Int) -> BuiltInSource {

@@ -10,9 +10,10 @@ enum ReaderDemo {
             usage: """
                 Usage: vitrine-reader [options] FILE.pdf
                   --password TEXT   opens it
+                  --enter TEXT      with --auto, enters it when the window asks for a password
                   --state DIR       where pages are kept (the user's cache; with --auto a new directory)
                 """,
-            options: ["--password", "--state"])
+            options: ["--password", "--state", "--enter"])
         guard let path = arguments.rest.first else { DemoArguments.end("No document given. See --help.", 2) }
         let document = Document(path, arguments)
         var reader: Reader?

@@ -18,13 +18,14 @@ final class ReaderDrive {
     /// - Returns: false after a failure.
     func run() async -> Bool {
         defer { document.cleanUp() }
+        if let password = demo.arguments["--enter"], await !enter(password) { return false }
         let isOpen = await demo.wait { [weak self] in
             guard let reader = self?.reader else { return true }
             return reader.error != nil || self?.isSharp == true
         }
         guard isOpen, let strip = reader?.strip else {
             // The window shows the reason for a document that cannot be opened.
-            let reason = reader?.error.map { "\($0)" } ?? "the first page does not appear"
+            let reason = reader?.messageText ?? "the first page does not appear"
             await demo.settle(seconds: 0.3)
             await demo.shoot()
             return fail(reason)
@@ -44,6 +45,22 @@ final class ReaderDrive {
         await demo.shoot()
         print("memory: \((Double(ProcessMemory.peak) / 1e6).text) MB at most")
         return await close()
+    }
+
+    /// Waits until the window asks for a password, tries a wrong one, and then the right one.
+    private func enter(_ password: String) async -> Bool {
+        for entry in ["not " + password, password] {
+            guard await demo.wait(until: { [weak self] in self?.reader?.messageText != nil }) else {
+                return fail("the window asks for no password")
+            }
+            let before = reader?.messageText
+            print(before ?? "")
+            reader?.enterPassword(entry)
+            guard await demo.wait(until: { [weak self] in self?.reader?.messageText != before }) else {
+                return fail("the window does not answer to a password")
+            }
+        }
+        return true
     }
 
     private var isSharp: Bool {

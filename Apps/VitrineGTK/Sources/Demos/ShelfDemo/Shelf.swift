@@ -12,8 +12,11 @@ final class Shelf {
     let service: ImagePipeline
     /// Called when names or images change.
     var onChange: (@MainActor (_ names: [String]) -> Void)?
-    /// The message of the last failure.
-    var onProblem: (@MainActor (String) -> Void)?
+    /// Called when ``problems`` change.
+    var onProblems: (@MainActor () -> Void)?
+    /// The messages of the last operation, one for each refused file.
+    private(set) var problems: [String] = [] { didSet { if problems != oldValue { onProblems?() } } }
+    private var running = 0
     private(set) var names: [String] = []
     private let temporary: String?
     private var following: Task<Void, Never>?
@@ -37,15 +40,25 @@ final class Shelf {
     func open(keeping files: [String]) {
         following = Task { [weak self, changes = store.changes] in
             await self?.look()
-            for file in files { await self?.keep(file) }
+            if !files.isEmpty { await self?.keep(files) }
             do {
                 for try await _ in changes { await self?.look() }
-            } catch { self?.onProblem?("\(error)") }
+            } catch { self?.problems.append("\(error)") }
         }
     }
 
+    /// Stores copies of image files, and names those that are refused in ``problems``.
+    func keep(_ files: [String]) async {
+        await operate { for file in files { await keep(file) } }
+    }
+
+    /// Reports files that cannot be read as a file.
+    func refuse(_ addresses: [String]) {
+        problems += addresses.map { "\($0) could not be stored: it is not a file on this computer." }
+    }
+
     /// Stores a copy of an image file under its name, or under a free name if that exists.
-    func keep(_ file: String) async {
+    private func keep(_ file: String) async {
         let name = String(file.split(separator: "/").last ?? "picture")
         await perform("\(name) could not be stored") { store throws(StoreError) in
             var free = name, number = 2
@@ -58,13 +71,19 @@ final class Shelf {
     }
 
     func rename(_ name: String, to newName: String) async {
-        await perform("\(name) could not be renamed") { store throws(StoreError) in
-            try await store.rename(name, to: newName)
+        await operate {
+            await perform("\(name) could not be renamed") { store throws(StoreError) in
+                try await store.rename(name, to: newName)
+            }
         }
     }
 
     func delete(_ name: String) async {
-        await perform("\(name) could not be deleted") { store throws(StoreError) in _ = try await store.delete(name) }
+        await operate {
+            await perform("\(name) could not be deleted") { store throws(StoreError) in
+                _ = try await store.delete(name)
+            }
+        }
     }
 
     /// The request of a cell; nil for a name that the store refuses.
@@ -82,15 +101,23 @@ final class Shelf {
     }
 
     private func look() async {
-        do { names = try await store.names } catch { onProblem?("\(error)") }
+        do { names = try await store.names } catch { problems.append("\(error)") }
         onChange?(names)
+    }
+
+    /// Runs an operation. It removes the messages of earlier ones, but not of those that are still running.
+    private func operate(_ body: () async -> Void) async {
+        if running == 0 { problems = [] }
+        running += 1
+        await body()
+        running -= 1
     }
 
     private func perform(_ problem: String, _ body: (ImageStore) async throws(StoreError) -> Void) async {
         do {
             try await body(store)
         } catch {
-            onProblem?("\(problem): \(error)")
+            problems.append("\(problem): \(error)")
         }
         await look()
     }

@@ -90,18 +90,20 @@ final class ShelfDrive {
         return isShown()
     }
 
-    /// Drops a file that is not an image.
+    /// Drops two files that are not images.
     private func refuse(in directory: String) async -> Bool {
-        let file = path(directory, "letter.jpg"), names = shelf.names
+        let files = ["letter.jpg", "list.png"].map { path(directory, $0) }, names = shelf.names
         try? FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-        guard FileManager.default.createFile(atPath: file, contents: Data("Dear all,".utf8)), drop([file]) else {
-            return fail("the letter was not dropped")
+        let areWritten = files.allSatisfy {
+            FileManager.default.createFile(atPath: $0, contents: Data("Dear all,".utf8))
         }
-        guard await demo.wait(until: { [self] in view?.problemText.contains("letter.jpg") == true }) else {
-            return fail("there is no message for the letter")
+        guard areWritten, drop(files) else { return fail("the files were not dropped") }
+        let areNamed = await demo.wait { [self] in
+            ["letter.jpg", "list.png"].allSatisfy { view?.problemText.contains($0) == true }
         }
-        print("refused: \(view?.problemText ?? "")")
-        return shelf.names == names ? true : fail("the letter is stored")
+        guard areNamed else { return fail("a refused file has no message: \(view?.problemText ?? "")") }
+        print("refused: \(view?.problemText.replacing("\n", with: " ") ?? "")")
+        return shelf.names == names ? true : fail("a refused file is stored")
     }
 
     // MARK: Dropping

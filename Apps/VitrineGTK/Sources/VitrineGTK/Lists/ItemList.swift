@@ -96,8 +96,28 @@ public final class ItemList {
         selection.on("notify::selected") { (_: UnsafeMutableRawPointer) in body() }
     }
 
-    /// Calls a closure when an item is activated by a double click or Return.
+    /// Whether one click activates an item. The pointer then selects items. Default: false, for a double click.
+    public var activatesOnSingleClick: Bool {
+        get {
+            isGrid
+                ? gtk_grid_view_get_single_click_activate(view.opaque) != 0
+                : gtk_list_view_get_single_click_activate(view.opaque) != 0
+        }
+        set {
+            if isGrid {
+                gtk_grid_view_set_single_click_activate(view.opaque, newValue ? 1 : 0)
+            } else {
+                gtk_list_view_set_single_click_activate(view.opaque, newValue ? 1 : 0)
+            }
+        }
+    }
+
+    /// Calls a closure when an item is activated by Return, or by a double click; see ``activatesOnSingleClick``.
     public func onActivation(_ body: @escaping @MainActor (Int) -> Void) { view.onPosition("activate", body) }
+
+    private var isGrid: Bool {
+        g_type_check_instance_is_a(view.raw.assumingMemoryBound(to: GTypeInstance.self), gtk_grid_view_get_type()) != 0
+    }
 
     private var isSelecting: Bool {
         g_type_check_instance_is_a(

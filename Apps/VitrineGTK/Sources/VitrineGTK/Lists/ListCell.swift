@@ -10,8 +10,21 @@ public protocol ListCell: AnyObject {
     var root: Widget { get }
     /// Shows the item with an identifier.
     func bind(_ identifier: String)
+    /// The name of the item for screen readers. Default nil: the texts of the cell.
+    var accessibleLabel: String? { get }
     /// Shows no item. Cancel the load of its image.
     func unbind()
+}
+
+extension ListCell {
+    public var accessibleLabel: String? { nil }
+
+    /// Gives ``accessibleLabel`` to GTK again, after it changed while the item stayed the same.
+    public func updateAccessibleLabel() {
+        // The focus is on the widget that GTK puts around the cell.
+        guard let item = gtk_widget_get_parent(root.widget) else { return }
+        Widget(sinking: item).setAccessibleLabel(accessibleLabel)
+    }
 }
 
 /// A `GtkSignalListItemFactory` that creates cells and binds items to them.
@@ -39,7 +52,9 @@ public final class ListFactory: GTKObject {
         on("bind") { [weak self] (item: UnsafeMutableRawPointer) in
             self?.bindings += 1
             guard let string = gtk_list_item_get_item(OpaquePointer(item)) else { return }
-            Self.cell(item)?.bind(String(cString: gtk_string_object_get_string(OpaquePointer(string))))
+            guard let cell = Self.cell(item) else { return }
+            cell.bind(String(cString: gtk_string_object_get_string(OpaquePointer(string))))
+            cell.updateAccessibleLabel()
         }
         on("unbind") { (item: UnsafeMutableRawPointer) in Self.cell(item)?.unbind() }
     }

@@ -67,6 +67,31 @@ extension GTKObject {
         connect("key-pressed", call: unsafeBitCast(call, to: GCallback.self), body: body)
     }
 
+    /// Calls a closure when the wheel turns or two fingers move. It returns whether it handled the event. For a
+    /// `GtkEventControllerScroll`.
+    ///
+    /// - Parameter body: Takes the distances to the right and down, in notches of the wheel.
+    public func onScroll(_ body: @escaping @MainActor (_ right: Double, _ down: Double) -> Bool) {
+        typealias Body = @MainActor (Double, Double) -> Bool
+        let call: @convention(c) (UnsafeMutableRawPointer?, Double, Double, UnsafeMutableRawPointer?) -> gboolean = {
+            let (right, down) = ($1, $2)
+            nonisolated(unsafe) let data = $3!
+            return MainActor.assumeIsolated { Handler<Body>.body(data)(right, down) ? 1 : 0 }
+        }
+        connect("scroll", call: unsafeBitCast(call, to: GCallback.self), body: body)
+    }
+
+    /// Calls a closure with the answer to a dialog, such as `GTK_RESPONSE_ACCEPT`. For a `GtkNativeDialog`.
+    public func onResponse(_ body: @escaping @MainActor (GtkResponseType) -> Void) {
+        typealias Body = @MainActor (GtkResponseType) -> Void
+        let call: @convention(c) (UnsafeMutableRawPointer?, gint, UnsafeMutableRawPointer?) -> Void = {
+            let answer = GtkResponseType($1)
+            nonisolated(unsafe) let data = $2!
+            MainActor.assumeIsolated { Handler<Body>.body(data)(answer) }
+        }
+        connect("response", call: unsafeBitCast(call, to: GCallback.self), body: body)
+    }
+
     /// Calls a closure with a dropped value. It returns whether it accepts the value. For a `GtkDropTarget`.
     public func onDrop(_ body: @escaping @MainActor (UnsafePointer<GValue>) -> Bool) {
         typealias Body = @MainActor (UnsafePointer<GValue>) -> Bool

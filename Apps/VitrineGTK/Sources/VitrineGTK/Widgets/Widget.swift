@@ -33,6 +33,23 @@ open class Widget: GTKObject {
             && bounds.origin.y + bounds.size.height > 0
     }
 
+    /// Sets the name that screen readers speak; nil for the name that GTK finds, such as the text of a button.
+    ///
+    /// Give one to every button with only an icon, every entry, and every picture that has a meaning.
+    public func setAccessibleLabel(_ text: String?) { setAccessible(GTK_ACCESSIBLE_PROPERTY_LABEL, text) }
+
+    /// Sets the text that screen readers speak after the name; nil for none.
+    public func setAccessibleDescription(_ text: String?) { setAccessible(GTK_ACCESSIBLE_PROPERTY_DESCRIPTION, text) }
+
+    private func setAccessible(_ property: GtkAccessibleProperty, _ text: String?) {
+        guard let text else { return gtk_accessible_reset_property(opaque, property) }
+        var property = property, value = GValue()
+        g_value_init(&value, GType(16 << 2))  // G_TYPE_STRING is a macro that the importer skips: gtype.h
+        g_value_set_string(&value, text)
+        gtk_accessible_update_property_value(opaque, 1, &property, &value)
+        g_value_unset(&value)
+    }
+
     /// The texture memory that is fastest for the renderer of the widget.
     var textureMemory: Texture.Memory {
         guard let native = gtk_widget_get_native(widget), let renderer = gtk_native_get_renderer(native),
