@@ -47,6 +47,7 @@ extension GTKTests {
             let (status, output) = try await run("vitrine-grid", "--auto", "--shot", file("grid.png"), directory)
             #expect(status == 0, "\(output)")
             #expect(output.contains("1 failed"), "\(output)")
+            #expect(output.contains("opened 1.jpg, zoomed it, and returned to the same place"), "\(output)")
             #expect(output.contains("no cell is left, and no load runs"), "\(output)")
             let shot = try ImageInfo(of: .file(file("grid.png")))
             #expect(shot.format == .png && shot.size.width > 900, "\(shot)")
@@ -105,7 +106,7 @@ extension GTKTests {
             defer { try? FileManager.default.removeItem(atPath: directory) }
             let (status, output) = try await run("vitrine-shelf", "--auto")
             #expect(status == 0, "\(output)")
-            for line in ["dropped 9 images", "renamed valley-1.jpg", "refused: letter.jpg", "no cell is left"] {
+            for line in ["dropped 9 images", "renamed valley-1.jpg", "refused: letter.jpg", "list.png could not be stored", "no cell is left"] {
                 #expect(output.contains(line), "\(output)")
             }
         }
@@ -115,6 +116,7 @@ extension GTKTests {
             let (status, output) = try await run("vitrine-downloads", "--auto")
             #expect(status == 0, "\(output)")
             #expect(output.contains("killed the first run") && output.contains("6 files are complete"), "\(output)")
+            #expect(output.contains("refused: \"ftp://localhost/lake.jpg\""), "\(output)")
         }
     }
 }

@@ -123,7 +123,7 @@ package final class Demo {
         let provider = gtk_css_provider_new()!
         let css = """
             .tile { background: alpha(currentColor, 0.06); }
-            .reason { font-size: 85%; padding: 6px 8px; background: alpha(@theme_bg_color, 0.85); }
+            .reason { color: @theme_fg_color; font-size: 85%; padding: 6px 8px; background: alpha(@theme_bg_color, 0.85); }
             .problem { color: @error_color; }
             .caption { font-size: 85%; opacity: 0.75; }
             entry.name { background: none; border: none; box-shadow: none; min-height: 24px; padding: 0 2px; }

@@ -35,7 +35,8 @@ final class Reader {
         stack.expand()
         page.setMargins(12)
         gtk_stack_add_named(stack.opaque, sheet.root.widget, "page")
-        gtk_stack_add_named(stack.opaque, messagePage().widget, "message")
+        let messages = messagePage()
+        withExtendedLifetime(messages) { _ = gtk_stack_add_named(stack.opaque, messages.widget, "message") }
         gtk_widget_set_size_request(side.widget, Int32(Self.stripPage.width + 48), -1)
         demo.addToBar(
             Box.button(icon: "go-previous-symbolic", tooltip: "Previous page") { [weak self] in self?.turn(-1) },
