@@ -5,12 +5,16 @@ package import VitrineGTK
 @MainActor
 package enum FileChooser {
     /// Asks for files to open.
-    package static func chooseFiles(_ title: String, in window: Window, then body: @escaping @MainActor ([String]) -> Void) {
+    package static func chooseFiles(
+        _ title: String, in window: Window, then body: @escaping @MainActor ([String]) -> Void
+    ) {
         ask(title, GTK_FILE_CHOOSER_ACTION_OPEN, in: window, then: body)
     }
 
     /// Asks for a folder.
-    package static func chooseFolder(_ title: String, in window: Window, then body: @escaping @MainActor (String) -> Void) {
+    package static func chooseFolder(
+        _ title: String, in window: Window, then body: @escaping @MainActor (String) -> Void
+    ) {
         ask(title, GTK_FILE_CHOOSER_ACTION_SELECT_FOLDER, in: window) { if let folder = $0.first { body(folder) } }
     }
 

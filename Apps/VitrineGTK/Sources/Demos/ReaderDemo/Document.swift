@@ -15,6 +15,8 @@ final class Document {
     private let temporary: String?
     private var identity: CacheKey?
     private(set) var pageCount = 0
+    /// Pages of a document with a password are kept in memory alone.
+    private var cacheLevels = CacheLevels.all
     private(set) var precaching: PrefetchTask?
     /// The requests for pages that are drawn in advance.
     private var ahead: [ImageTask] = []
@@ -39,7 +41,9 @@ final class Document {
     /// - Throws: `ImagePipelineError` if the file is not a document, or if it needs a password.
     func open() async throws {
         let input = input
-        pageCount = try await BlockingExecutor.shared.run { try input.info().pageCount }
+        let info = try await BlockingExecutor.shared.run { try input.info() }
+        pageCount = info.pageCount
+        cacheLevels = info.needsPassword ? .memory : .all
         identity = try await input.page(1).identity()
     }
 
@@ -52,18 +56,27 @@ final class Document {
         return identity.map { page.identified(by: $0.appending("page \(number)")) } ?? page
     }
 
-    func request(_ number: Int) -> ImageRequest { ImageRequest(page(number)) }
+    /// Returns a request for a page, for a view that sets its size, or at the size of a box.
+    func request(_ number: Int, _ box: TargetGeometry? = nil) -> ImageRequest {
+        var request = ImageRequest(page(number))
+        if let box { request.resizing = box.resizer }
+        request.cacheLevels = cacheLevels
+        return request
+    }
 
-    /// Draws all pages at a size and caches them on disk.
+    /// Draws all pages at a size and caches them on disk, unless the document has a password.
     func precache(_ box: TargetGeometry) {
-        precaching = service.prefetch((1...max(1, pageCount)).map { ImageRequest(page($0), resizing: box.resizer) })
+        guard cacheLevels == .all else { return }
+        precaching = service.prefetch((1...max(1, pageCount)).map { request($0, box) })
     }
 
     /// Draws the neighbours of the current page in advance.
     func prepare(_ numbers: [Int], _ box: TargetGeometry) {
         for request in ahead { request.cancel() }
         ahead = numbers.filter { (1...max(1, pageCount)).contains($0) }.map { number in
-            service.start(ImageRequest(page(number), resizing: box.resizer, priority: .low))
+            var request = request(number, box)
+            request.priority = .low
+            return service.start(request)
         }
     }
 

@@ -114,7 +114,7 @@ final class Reader {
         }
         // The small page at once, the sharp one in its place.
         page.binding.options.placeholder = stripBox.flatMap { box in
-            document.service.cachedImage(for: ImageRequest(document.page(number), resizing: box.resizer))
+            document.service.cachedImage(for: document.request(number, box))
         }
         page.load(document.request(number), in: document.service) { [weak self] _ in
             self?.didShow(number)
