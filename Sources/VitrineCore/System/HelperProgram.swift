@@ -21,9 +21,15 @@ package enum HelperProgram {
         String(program.uppercased().map { $0 == "-" ? "_" : $0 })
     }
 
-    /// Returns the advice for a missing helper, as a part of a sentence.
+    /// Returns the advice for a missing helper, as a part of a sentence: the Debian package, the product, the variable.
     package static func advice(for program: String) -> String {
-        "install it beside the program or in PATH, or set \(variable(for: program)) to its path"
+        "install the Debian package \(debianPackage(of: program)), or add .product(name: \"\(program)\", "
+            + "package: \"vitrine\") to the dependencies of the target, or set \(variable(for: program)) to its path"
+    }
+
+    /// The Debian package that contains a helper. Those that link no library under the GPL are in the main one.
+    private static func debianPackage(of program: String) -> String {
+        ["vitrine-worker", "vitrine-agent"].contains(program) ? "vitrine" : program
     }
 
     private static func candidates(_ program: String) -> [String] {
