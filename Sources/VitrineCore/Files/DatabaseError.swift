@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// An error of an SQLite database in a cache, a store or a list of downloads.
 public struct DatabaseError: Error, Sendable, Equatable {
     /// The kind of a failure, by the reaction that it calls for.
@@ -48,10 +54,19 @@ public struct DatabaseError: Error, Sendable, Equatable {
     }
 }
 
-extension DatabaseError: CustomStringConvertible {
+extension DatabaseError: LocalizedError, CustomStringConvertible {
+    /// The ``description``.
+    public var errorDescription: String? { description }
+
     /// The path, SQLite's message and code, and the statement.
-    public var description: String {
-        let statement = sql.map { " in \"\($0)\"" } ?? ""
-        return "\(path): \(message)\(code == 0 ? "" : " (SQLite \(code))")\(statement)."
+    public var description: String { "\(path): \(textWithoutInput)." }
+}
+
+extension DatabaseError: ErrorWithInput {
+    package var namedInput: String? { path }
+
+    package var textWithoutInput: String {
+        let statement = sql.map { " in \"\($0.split(whereSeparator: \.isWhitespace).joined(separator: " "))\"" } ?? ""
+        return "\(ErrorText.withoutStop(message))\(code == 0 ? "" : " (SQLite \(code))")\(statement)"
     }
 }

@@ -5,6 +5,11 @@ import Musl
 #else
 import Darwin
 #endif
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
 
 /// An error of reading, writing or creating a file or directory. Every case names the path.
 public enum FileError: Error, Sendable, Equatable {
@@ -76,21 +81,57 @@ public enum FileError: Error, Sendable, Equatable {
     }
 }
 
-extension FileError: CustomStringConvertible {
-    /// A sentence that names the path and the reason.
+extension FileError: LocalizedError, CustomStringConvertible {
+    /// The ``description``.
+    public var errorDescription: String? { description }
+
+    /// A sentence that names the path and the reason, and one with advice where there is any.
     public var description: String {
+        let text =
+            switch self {
+            case .notFound(let path): "\(path) does not exist"
+            case .alreadyExists(let path): "\(path) already exists and was not to be replaced"
+            case .notPermitted(let path, let code): "No permission for \(path): \(Self.text(for: code))"
+            case .noSpace(let path): "No space left for \(path)"
+            case .tooLarge(let path, let limit): "\(path) exceeds the limit of \(limit) bytes"
+            case .cancelled(let path): "Work on \(path) was cancelled"
+            case .untrusted(let path, let reason): "\(path) is not trusted: \(reason)"
+            case .notDurable(let path, let code):
+                "\(path) was changed, but a power cut may undo the change: \(Self.text(for: code)) (errno \(code))"
+            case .system(let operation, let path, let code):
+                "\(operation) failed for \(path): \(Self.text(for: code)) (errno \(code))"
+            }
+        return ErrorText.sentence(text, advice: advice)
+    }
+
+    private var advice: String? {
         switch self {
-        case .notFound(let path): "\(path) does not exist."
-        case .alreadyExists(let path): "\(path) already exists and was not to be replaced."
-        case .notPermitted(let path, let code): "No permission for \(path): \(Self.text(for: code))."
-        case .noSpace(let path): "No space left for \(path)."
-        case .tooLarge(let path, let limit): "\(path) exceeds the limit of \(limit) bytes."
-        case .cancelled(let path): "Work on \(path) was cancelled."
-        case .untrusted(let path, let reason): "\(path) is not trusted: \(reason)."
-        case .notDurable(let path, let code):
-            "\(path) was changed, but a power cut may undo the change: \(Self.text(for: code)) (errno \(code))."
-        case .system(let operation, let path, let code):
-            "\(operation) failed for \(path): \(Self.text(for: code)) (errno \(code))."
+        case .notPermitted(_, EROFS): "choose a place that can be written"
+        case .notPermitted: "check the owner and the mode of the file and of its directory"
+        case .noSpace: "free some space, or choose another disk"
+        default: nil
         }
+    }
+}
+
+extension FileError: ErrorWithInput {
+    package var namedInput: String? { path }
+
+    package var textWithoutInput: String {
+        let text =
+            switch self {
+            case .notFound: "it does not exist"
+            case .alreadyExists: "it already exists and was not to be replaced"
+            case .notPermitted(_, let code): Self.text(for: code)
+            case .noSpace: "no space is left for it"
+            case .tooLarge(_, let limit): "it exceeds the limit of \(limit) bytes"
+            case .cancelled: "the work on it was cancelled"
+            case .untrusted(_, let reason): "it is not trusted: \(reason)"
+            case .notDurable(_, let code):
+                "it was changed, but a power cut may undo the change: \(Self.text(for: code)) (errno \(code))"
+            case .system(let operation, _, let code):
+                "\(operation) failed: \(Self.text(for: code)) (errno \(code))"
+            }
+        return ErrorText.line(text, advice: advice)
     }
 }
