@@ -1,3 +1,8 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
 import VitrineCore
 
 /// The head of a stored response with the data for caching decisions. The body is stored separately.
@@ -64,11 +69,14 @@ import VitrineCore
 }
 
 /// The reason why bytes are not a stored response.
-@_spi(HTTPCacheEngine) public enum StoredResponseError: Error, Equatable, Sendable, CustomStringConvertible {
+@_spi(HTTPCacheEngine) public enum StoredResponseError: LocalizedError, Equatable, Sendable, CustomStringConvertible {
     /// The format is unknown.
     case unknownVersion(UInt8)
     /// The bytes are truncated, too long or invalid.
     case damaged
+
+    /// The ``description``.
+    public var errorDescription: String? { description }
 
     /// The error as a sentence.
     public var description: String {

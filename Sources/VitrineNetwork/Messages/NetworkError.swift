@@ -112,52 +112,65 @@ extension NetworkError: LocalizedError, CustomStringConvertible {
     /// The ``description``.
     public var errorDescription: String? { description }
 
-    /// The reason without the URL, as a part of a sentence.
+    /// The reason without the URL and without advice, as a part of a sentence.
     package var reason: String {
+        let text =
+            switch self {
+            case .invalidURL(_, let reason), .refused(_, let reason), .notConnected(_, let reason),
+                .timedOut(_, let reason), .tooManyRedirects(_, let reason), .unavailable(_, let reason):
+                reason
+            case .invalidRequest(_, let reason): "the request cannot be sent: \(reason)"
+            case .unsupportedScheme(_, let scheme): "no loader is registered for the scheme “\(scheme)”"
+            case .handler(let url, let error): ErrorText.nested(error, about: url)
+            case .nameNotResolved(_, let host): "the host \(host) could not be resolved"
+            case .insecure(_, let reason): "TLS verification failed: \(reason)"
+            case .tookTooLong: "the transfer exceeded its time limit"
+            case .truncated(_, let received, let reason): "the transfer ended early after \(received): \(reason)"
+            case .invalidResponse(_, let reason): "the response violates the rules of HTTP: \(reason)"
+            case .headerTooLarge: "the header of the response is too large"
+            case .bodyTooLarge(_, let limit): "the body is larger than the limit of \(limit)"
+            case .status(_, let head): "the server answers \(head.status)"
+            case .contentType(_, let type?): "the media type \(type) is not accepted"
+            case .contentType: "the response has no media type"
+            case .file(let error): error.textWithoutInput
+            case .busy(_, let path): "another task is downloading to \(path)"
+            case .cancelled: "cancelled"
+            }
+        return ErrorText.withoutStop(text)
+    }
+
+    /// The advice about the error, as a part of a sentence; nil if there is none.
+    private var advice: String? {
         switch self {
-        case .invalidURL(_, let reason), .refused(_, let reason), .notConnected(_, let reason),
-            .timedOut(_, let reason), .tooManyRedirects(_, let reason), .unavailable(_, let reason):
-            reason
-        case .invalidRequest(_, let reason): "the request cannot be sent: \(reason)"
-        case .unsupportedScheme(_, let scheme): "no loader is registered for the scheme “\(scheme)”"
-        case .handler(_, let error): String(describing: error)
-        case .nameNotResolved(_, let host): "the host \(host) could not be resolved"
-        case .insecure(_, let reason): "TLS verification failed: \(reason)"
-        case .tookTooLong: "the transfer exceeded its time limit"
-        case .truncated(_, let received, let reason): "the transfer ended early after \(received): \(reason)"
-        case .invalidResponse(_, let reason): "the response violates the rules of HTTP: \(reason)"
-        case .headerTooLarge: "the header of the response is too large"
-        case .bodyTooLarge(_, let limit): "the body is larger than the limit of \(limit)"
-        case .status(_, let head): "the server answers \(head.status)"
-        case .contentType(_, let type?): "the media type \(type) is not accepted"
-        case .contentType: "the response has no media type"
-        case .file(let error): error.description
-        case .busy(_, let path): "another task is downloading to \(path)"
-        case .cancelled: "cancelled"
+        case .invalidURL: "correct the URL"
+        case .nameNotResolved: "check the name and the connection"
+        case .timedOut, .tookTooLong: "try again later"
+        case .headerTooLarge: "the server must send fewer or shorter fields, as this limit is fixed"
+        case .bodyTooLarge: "raise maximumBodySize of the request or of the fetch options"
+        case .busy: "wait until it has ended"
+        default: nil
         }
     }
 
     /// The error as a sentence, with advice where there is any. It names at most 200 characters of the URL.
     public var description: String {
-        let url = Self.shown(url)
-        return switch self {
-        case .file(let error): error.description
-        case .cancelled: "Loading \(url) was cancelled."
-        case .invalidURL: "\(url) cannot be loaded: \(reason). Correct the URL."
-        case .refused: "\(url) was refused: \(reason)."
-        case .nameNotResolved: "\(url) could not be loaded: \(reason). Check the name and the connection."
-        case .timedOut, .tookTooLong: "\(url) could not be loaded: \(reason). Try again later."
-        case .busy: "\(url) was not downloaded: \(reason). Wait until it has ended."
-        default: "\(url) could not be loaded: \(reason)."
+        let url = ErrorText.shortened(url)
+        let text: String
+        switch self {
+        case .file(let error): return error.description
+        case .cancelled: text = "Loading \(url) was cancelled"
+        case .invalidURL: text = "\(url) cannot be loaded: \(reason)"
+        case .refused: text = "\(url) was refused: \(reason)"
+        case .busy: text = "\(url) was not downloaded: \(reason)"
+        default: text = "\(url) could not be loaded: \(reason)"
         }
+        return ErrorText.sentence(text, advice: advice)
     }
+}
 
-    /// Returns a URL for messages, of which some contain a whole picture.
-    package static func shown(_ url: String) -> String {
-        url.utf8.count <= longestShown ? url : url.prefix(longestShown - 1) + "…"
-    }
-
-    private static let longestShown = 200
+extension NetworkError: ErrorWithInput {
+    package var namedInput: String? { url }
+    package var textWithoutInput: String { ErrorText.line(reason, advice: advice) }
 }
 
 extension NetworkError {

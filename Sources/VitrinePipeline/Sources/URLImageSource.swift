@@ -108,7 +108,7 @@ package struct URLImageSource: RemoteImageSource, FileBackedSource {
     }
 
     /// The name of the source in errors: the URL without credentials.
-    private var name: String { NetworkError.shown(SourceURL.withoutCredentials(url.absoluteString)) }
+    private var name: String { ErrorText.shortened(SourceURL.withoutCredentials(url.absoluteString)) }
 
     /// Loads the bytes, from the context's cache if it has fresh ones.
     ///
