@@ -1,3 +1,11 @@
+import VitrineCore
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// The reason why a picture was not read, changed or written. Most cases name their input.
 public enum ImageError: Error, Sendable, Hashable {
     /// The bytes cannot be read: the file is absent, not permitted or a directory, or a read fails. `reason` is the
@@ -30,7 +38,10 @@ public enum ImageError: Error, Sendable, Hashable {
     case encodingFailed(format: ImageFormat, reason: String)
 }
 
-extension ImageError: CustomStringConvertible {
+extension ImageError: LocalizedError, CustomStringConvertible {
+    /// The ``description``.
+    public var errorDescription: String? { description }
+
     /// The path of the input, or the name given with its bytes; nil for errors without an input.
     public var input: String? {
         switch self {
@@ -43,7 +54,7 @@ extension ImageError: CustomStringConvertible {
         }
     }
 
-    /// A description of the error, without the input's name.
+    /// A description of the error, without the input's name and without advice.
     public var reason: String {
         switch self {
         case .unreadable(_, let reason): reason
@@ -96,8 +107,19 @@ extension ImageError: CustomStringConvertible {
         }
     }
 
-    /// The input's name and the reason: `photo.jpg: the file is empty`.
-    public var description: String { input.map { "\($0): \(reason)" } ?? reason }
+    /// The advice about an exceeded limit; nil for other errors.
+    package var advice: String? {
+        guard case .limitExceeded(_, let limit, _, let allowed) = self else { return nil }
+        return limit.advice(allowed: allowed)
+    }
+
+    /// The input's name, the reason, and advice where there is any: `photo.jpg: the file is empty`.
+    public var description: String { input.map { "\($0): \(textWithoutInput)" } ?? textWithoutInput }
+}
+
+extension ImageError: ErrorWithInput {
+    package var namedInput: String? { input }
+    package var textWithoutInput: String { ErrorText.line(reason, advice: advice) }
 }
 
 extension ImageLimits.Kind {
@@ -112,6 +134,20 @@ extension ImageLimits.Kind {
         case .documentBytes: "too large a document"
         case .outputSide: "a side of the result with too many pixels"
         case .memory: "too many bytes of memory needed"
+        }
+    }
+
+    /// The advice about the limit, whose value is 0 if the system has no more memory.
+    fileprivate func advice(allowed: Int) -> String? {
+        switch self {
+        case .inputBytes: "raise maximumInputBytes of ImageLimits"
+        case .pixels: "raise maximumPixels, maximumResultPixels or maximumWholeImagePixels of ImageLimits"
+        case .side: "raise maximumSide of ImageLimits"
+        case .frames: "raise maximumFrames of ImageLimits"
+        case .profileBytes, .documentBytes: "make the file smaller, as this limit is fixed"
+        case .outputSide: "choose a smaller size, or raise maximumOutputSide of ImageLimits"
+        case .memory where allowed == 0: "choose a smaller size"
+        case .memory: "choose a smaller size, or raise maximumWorkerMemory of ImageLimits"
         }
     }
 }

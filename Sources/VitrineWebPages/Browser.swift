@@ -109,7 +109,7 @@ struct Browser {
         do {
             profile = try TemporaryProfile()
         } catch {
-            throw .unreadable(source: name, reason: "\(error)")
+            throw .unreadable(source: name, reason: ErrorText.nested(error, about: name))
         }
         guard RunningBrowsers.add(profile.path) else { throw .cancelled(source: name) }
         // Here all processes have been killed, so that nothing writes to the profile while it is removed.
@@ -138,7 +138,7 @@ struct Browser {
                 path: program, arguments: arguments(profile: profile, proxy: proxy?.port),
                 environment: environment(profile: profile))
         } catch {
-            throw .unreadable(source: page.name, reason: "\(error)")
+            throw .unreadable(source: page.name, reason: ErrorText.nested(error, about: page.name))
         }
         RunningBrowsers.started(process.identifier, in: profile)
         defer {

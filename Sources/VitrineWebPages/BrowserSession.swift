@@ -271,7 +271,7 @@ final class BrowserSession {
             .unreadable(source: name, reason: "the browser has ended; its sandbox may not work on this system")
         case .timedOut: .timedOut(source: name)
         case .cancelled: .cancelled(source: name)
-        case .system(let error): .unreadable(source: name, reason: "\(error)")
+        case .system(let error): .unreadable(source: name, reason: ErrorText.nested(error, about: name))
         }
     }
 }

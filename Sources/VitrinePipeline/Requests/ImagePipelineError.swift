@@ -57,7 +57,7 @@ extension ImagePipelineError: LocalizedError, CustomStringConvertible {
         }
     }
 
-    /// A description without the name of the source.
+    /// A description without the name of the source and without advice.
     public var reason: String {
         switch self {
         case .unreadable(_, let reason), .unsupported(_, let reason): reason
@@ -76,7 +76,7 @@ extension ImagePipelineError: LocalizedError, CustomStringConvertible {
         case .toolMissing(_, let name, let remedy): "\(name) is missing: \(remedy)"
         case .underlying(_, let error as ImageError): error.reason
         case .underlying(_, let error as NetworkError): error.reason
-        case .underlying(_, let error): "\(error)"
+        case .underlying(let source, let error): ErrorText.nested(error, about: source)
         }
     }
 
@@ -90,8 +90,19 @@ extension ImagePipelineError: LocalizedError, CustomStringConvertible {
         }
     }
 
-    /// `source: reason`.
-    public var description: String { "\(source): \(reason)" }
+    /// The advice about the error, as a part of a sentence; nil if there is none.
+    private var advice: String? {
+        switch self {
+        case .limitExceeded(let source, let limit, let actual, let allowed):
+            ImageError.limitExceeded(input: source, limit: limit, actual: actual, allowed: allowed).advice
+        case .encrypted: "pass it as password: to PDFDocument or ImageSource.pdf"
+        case .wrongPassword: "pass the user's or the owner's password"
+        default: nil
+        }
+    }
+
+    /// `source: reason`, with advice where there is any.
+    public var description: String { "\(source): \(textWithoutInput)" }
 
     /// An error of the image engine about `source`.
     package init(_ error: ImageError, source: String) {
@@ -108,6 +119,18 @@ extension ImagePipelineError: LocalizedError, CustomStringConvertible {
         case .cancelled: self = .cancelled(source: source)
         case .invalidRequest, .workerFailed, .decoderFailed, .encodingFailed:
             self = .underlying(source: source, error: error)
+        }
+    }
+}
+
+extension ImagePipelineError: ErrorWithInput {
+    package var namedInput: String? { source }
+
+    package var textWithoutInput: String {
+        switch self {
+        case .underlying(_, let error as ImageError): error.textWithoutInput
+        case .underlying(_, let error as NetworkError): error.textWithoutInput
+        default: ErrorText.line(reason, advice: advice)
         }
     }
 }
@@ -131,7 +154,7 @@ extension ImagePipelineError {
     }
 
     /// A helper program is not there.
-    static func helperMissing(_ program: String, source: String) -> ImagePipelineError {
+    package static func helperMissing(_ program: String, source: String) -> ImagePipelineError {
         .toolMissing(source: source, name: program, remedy: HelperProgram.advice(for: program))
     }
 

@@ -232,7 +232,7 @@ extension MediaTree {
             _ = try Directory.names(in: root)
         } catch {
             remove(folder: root)
-            throw .unreadable(source: root, reason: "\(error)")
+            throw .unreadable(source: root, reason: ErrorText.nested(error, about: root))
         }
         refresh(folders: Set(folders.keys), files: [])
     }

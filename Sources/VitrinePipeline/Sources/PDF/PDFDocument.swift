@@ -208,7 +208,7 @@ public final class PDFDocument: Sendable {
                 } catch let error as ImagePipelineError {
                     throw error
                 } catch {
-                    throw .unreadable(source: name, reason: "\(error)")
+                    throw .unreadable(source: name, reason: ErrorText.nested(error, about: name))
                 }
                 do throws(ImagePipelineError) {
                     let source = try opened(input)
