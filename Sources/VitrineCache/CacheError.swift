@@ -86,34 +86,38 @@ extension CacheError: LocalizedError, CustomStringConvertible {
     /// The ``description``.
     public var errorDescription: String? { description }
 
-    /// A sentence that names the key and the reason.
+    /// A sentence that names the key and the reason, and one with advice where there is any.
     public var description: String {
         switch self {
         case .notFound(let key): "There is no value for \(Self.text(key))."
         case .formatNotFound(let format): "The format \"\(format)\" is not registered with this cache."
-        case .invalidData(let key, let error): "Cannot decode the value for \(Self.text(key)): \(error)"
+        case .invalidData(let key, let error):
+            Self.sentence("Cannot decode the value for \(Self.text(key))", reason: error, key: key)
         case .notEncodable(let key, let error):
-            "Cannot encode the value for \(Self.text(key)): \(error)"
+            Self.sentence("Cannot encode the value for \(Self.text(key))", reason: error, key: key)
         case .tooLarge(let key, let size, let capacity):
-            "The value for \(Self.text(key)) has \(size), more than the capacity of \(capacity)."
+            "The value for \(Self.text(key)) has \(size), more than the capacity of \(capacity). Raise diskCapacity of "
+                + "the cache or of the format."
         case .keyTooLong(let length, let limit): "The key has \(length) bytes; the limit is \(limit)."
         case .invalidTags(let count, let longest):
             "An entry may have \(EntryTags.countLimit) tags of \(EntryTags.lengthLimit) bytes each, not \(count) tags of "
                 + "up to \(longest) bytes."
         case .file(let error): error.description
         case .database(let error): error.description
-        case .source(let key, let error): "The source of \(Self.text(key)) failed: \(error)"
+        case .source(let key, let error):
+            Self.sentence("The source of \(Self.text(key)) failed", reason: error, key: key)
         case .transform(let key, let format, let error):
-            "The format \"\(format)\" could not transform the value for \(Self.text(key)): \(error)"
+            Self.sentence(
+                "The format \"\(format)\" could not transform the value for \(Self.text(key))", reason: error, key: key)
         case .cancelled(let key): "The fetch of \(Self.text(key)) was cancelled."
         }
     }
 
-    /// Keys may be 10 KB long; messages are for reading.
-    private static func text(_ key: CacheKey) -> String {
-        let text = key.description
-        return text.utf8.count <= 200 ? "\"\(text)\"" : "\"\(text.prefix(100))…\""
+    private static func sentence(_ text: String, reason: any Error, key: CacheKey) -> String {
+        ErrorText.sentence("\(text): \(ErrorText.nested(reason, about: key.description))")
     }
+
+    private static func text(_ key: CacheKey) -> String { "\"\(ErrorText.shortened(key.description))\"" }
 }
 
 extension CacheError {

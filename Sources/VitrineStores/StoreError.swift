@@ -51,18 +51,21 @@ public enum StoreError: Error, Sendable {
 }
 
 extension StoreError: LocalizedError, CustomStringConvertible {
-    /// A sentence that names the entry and the reason.
+    /// A sentence that names the entry and the reason, and one with advice where there is any.
     public var description: String {
         switch self {
-        case .invalidName(let name, let reason): "\"\(name)\" is not a valid name: \(reason)."
+        case .invalidName(let name, let reason): ErrorText.sentence("\"\(name)\" is not a valid name: \(reason)")
         case .notFound(let name): "There is no entry named \"\(name)\"."
         case .alreadyExists(let name): "\"\(name)\" already exists."
-        case .image(let name, let error): "\"\(name)\": \(error.reason)."
+        case .image(let name, let error): ErrorText.sentence("\"\(name)\": \(error.textWithoutInput)")
         case .file(let error), .notDurable(_, let error): error.description
         case .cancelled(let name): "The operation on \"\(name)\" was cancelled."
-        case .notWatched(let directory, let reason): "Cannot observe changes in \(directory): \(reason)."
-        case .invalidData(let name, let error): "Cannot decode the value for \"\(name)\": \(error)"
-        case .notEncodable(let name, let error): "Cannot encode the value for \"\(name)\": \(error)"
+        case .notWatched(let directory, let reason):
+            ErrorText.sentence("Cannot observe changes in \(directory): \(reason)")
+        case .invalidData(let name, let error):
+            ErrorText.sentence("Cannot decode the value for \"\(name)\": \(ErrorText.nested(error, about: name))")
+        case .notEncodable(let name, let error):
+            ErrorText.sentence("Cannot encode the value for \"\(name)\": \(ErrorText.nested(error, about: name))")
         case .database(let error): error.description
         }
     }

@@ -248,7 +248,7 @@ extension CacheError {
         case let error as CacheError: error
         case let error as FileError: .file(error)
         case let error as DatabaseError: .database(error)
-        default: .file(.untrusted(path: path, reason: "\(error)"))
+        default: .file(.untrusted(path: path, reason: ErrorText.nested(error, about: path)))
         }
     }
 }
