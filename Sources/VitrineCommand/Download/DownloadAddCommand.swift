@@ -97,7 +97,7 @@ struct DownloadAddCommand: AsyncParsableCommand {
                     downloads.append(try await manager.start(request))
                 }
             } catch {
-                Diagnostics.write("\(url): \(error)")
+                Diagnostics.write("\(url): \(ErrorText.nested(error, about: url))")
                 failures += 1
             }
         }

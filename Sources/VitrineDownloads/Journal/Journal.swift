@@ -226,7 +226,7 @@ final class Journal: Sendable {
         } catch let error as FileError {
             throw .file(error)
         } catch {
-            throw .file(.untrusted(path: path, reason: "\(error)"))
+            throw .file(.untrusted(path: path, reason: ErrorText.nested(error, about: path)))
         }
     }
 
@@ -504,7 +504,7 @@ final class Journal: Sendable {
         } catch let error as DatabaseError {
             throw DownloadError(error)
         } catch {
-            throw .file(.untrusted(path: path, reason: "\(error)"))
+            throw .file(.untrusted(path: path, reason: ErrorText.nested(error, about: path)))
         }
     }
 }

@@ -128,8 +128,10 @@ extension DownloadError: LocalizedError, CustomStringConvertible {
     /// A sentence that names the file, address or agent and the reason.
     public var description: String {
         switch self {
-        case .invalidURL(let url, let reason): "\"\(url)\" cannot be downloaded: \(reason)."
-        case .invalidDestination(let path, let reason): "\"\(path)\" cannot be the destination: \(reason)."
+        case .invalidURL(let url, let reason):
+            ErrorText.sentence("\"\(ErrorText.shortened(url))\" cannot be downloaded: \(reason)")
+        case .invalidDestination(let path, let reason):
+            ErrorText.sentence("\"\(path)\" cannot be the destination: \(reason)")
         case .network(let error): error.description
         case .file(let error): error.description
         case .insufficientSpace(let path, let needed, let available):
@@ -139,16 +141,16 @@ extension DownloadError: LocalizedError, CustomStringConvertible {
         case .size(let path, let expected, let actual):
             "\(path) was deleted because it has \(actual) bytes, not \(expected)."
         case .journal(let path, let message, true):
-            "The list of downloads at \(path) is damaged: \(message). Set it aside with "
+            "The list of downloads at \(path) is damaged: \(ErrorText.withoutStop(message)). Set it aside with "
                 + "\"vitrine download reset\", or rename the file, to begin an empty list. Downloaded files stay."
-        case .journal(_, let message, false): "The list of downloads cannot be used: \(message)"
+        case .journal(_, let message, false): ErrorText.sentence("The list of downloads cannot be used: \(message)")
         case .inUse(let path): "Another program uses the list of downloads at \(path)."
         case .reported(_, let message): message
-        case .agent(let reason): "The download agent cannot be used: \(reason)."
+        case .agent(let reason): ErrorText.sentence("The download agent cannot be used: \(reason)")
         case .agentTimedOut(let process, let time): Self.timeoutText(process, time)
         case .endsProcess(let url, let count):
-            "\(url) is not retried automatically: the downloading process ended \(count) times while it ran. "
-                + "Retry it to run it once more, or remove it."
+            "\(ErrorText.shortened(url)) is not retried automatically: the downloading process ended \(count) times "
+                + "while it ran. Retry it to run it once more, or remove it."
         case .damagedRecord(let id):
             "The record of the download \(id) is damaged, so that it cannot be resumed. Remove it with "
                 + "\"vitrine download remove\", and add its address again."
@@ -163,6 +165,26 @@ extension DownloadError: LocalizedError, CustomStringConvertible {
         let command = process.map { "kill -9 \($0)" } ?? "pkill -9 -x vitrine-agent"
         return "The download agent, \(name), has not answered for \(seconds) s. If it remains stuck, end it with "
             + "\"\(command)\" and try again. Its downloads resume."
+    }
+}
+
+extension DownloadError: ErrorWithInput {
+    package var namedInput: String? {
+        switch self {
+        case .invalidURL(let url, _): url
+        case .network(let error): error.namedInput
+        case .file(let error): error.namedInput
+        default: nil
+        }
+    }
+
+    package var textWithoutInput: String {
+        switch self {
+        case .invalidURL(_, let reason): "it cannot be downloaded: \(reason)"
+        case .network(let error): error.textWithoutInput
+        case .file(let error): error.textWithoutInput
+        default: ErrorText.withoutStop(description)
+        }
     }
 }
 
