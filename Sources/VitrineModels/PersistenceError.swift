@@ -143,11 +143,13 @@ extension PersistenceError: LocalizedError, CustomStringConvertible {
 
     /// The reason, and a remedy if there is one.
     public var description: String {
-        guard let hint else { return reason }
-        return "\(reason) \(hint)"
+        ErrorText.sentence(reason, advice: hint)
     }
 
-    private var reason: String {
+    /// The reason as a sentence. Those of other errors in it may lack a full stop, or have one already.
+    private var reason: String { ErrorText.sentence(text) }
+
+    private var text: String {
         switch self {
         case .truncated(let offset): "The stored value ends too early, at byte \(offset)."
         case .malformed(let reason): "The stored value is malformed: \(reason)."

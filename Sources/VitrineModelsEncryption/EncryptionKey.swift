@@ -4,6 +4,12 @@ import CryptoKit
 #else
 import Crypto
 #endif
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+import VitrineCore
 
 /// A secret key of 256 bits. Keep it in a keychain or on a smart card, or derive it from a password.
 public struct EncryptionKey: Sendable {
@@ -37,13 +43,16 @@ public enum EncryptionError: Error, Sendable, Equatable {
     case failed(String)
 }
 
-extension EncryptionError: CustomStringConvertible {
+extension EncryptionError: LocalizedError, CustomStringConvertible {
+    /// The ``description``.
+    public var errorDescription: String? { description }
+
     /// A description of the error.
     public var description: String {
         switch self {
         case .keySize(let count): "The key has \(count) bytes instead of \(EncryptionKey.size)."
         case .notAuthentic: "The bytes were encrypted with another key or for another place, or were changed since."
-        case .failed(let reason): "Encryption or decryption failed: \(reason)."
+        case .failed(let reason): ErrorText.sentence("Encryption or decryption failed: \(reason)")
         }
     }
 }

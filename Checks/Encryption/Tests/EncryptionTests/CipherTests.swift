@@ -33,6 +33,13 @@ private struct Place: PersistentRecord, Equatable {
         }
     }
 
+    @Test func errorsDescribeThemselvesInOneLine() {
+        for error in [EncryptionError.keySize(3), .notAuthentic, .failed("the library failed."), .failed("no memory")] {
+            #expect(error.localizedDescription == error.description && "\(error)" == error.description)
+            #expect(error.description.hasSuffix(".") && !error.description.hasSuffix(".."))
+        }
+    }
+
     @Test(arguments: 0..<2) func otherKeysPlacesAndBytesAreNotAuthentic(index: Int) throws {
         let cipher = Self.ciphers[index]
         let other: any ObjectEncryption = index == 0 ? AESGCMCipher(key: .init()) : ChaChaPolyCipher(key: .init())
