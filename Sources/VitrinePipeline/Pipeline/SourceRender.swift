@@ -11,7 +11,7 @@ struct SourceRender: Sendable {
         let work: Work
         let results: [Result<PixelImage, ImagePipelineError>]
 
-        /// Whether the source's bytes are no image, whatever the request.
+        /// Whether the source's bytes are no image, for every request.
         var areUndecodable: Bool {
             !results.isEmpty && results.allSatisfy { result in
                 if case .failure(.damaged) = result { return true }

@@ -93,7 +93,7 @@ final class DownloadDrive {
             return fail("there is no message for \(address)")
         }
         await demo.settle(seconds: 0.1)
-        guard view?.text == address else { return fail("what was typed is gone") }
+        guard view?.text == address else { return fail("the typed address is gone") }
         print("refused: \(view?.problemText ?? "")")
         return true
     }
