@@ -279,7 +279,7 @@ import Testing
                 wrapper: Self.direct + mount + ["sh", "-c", script, "sh"])
             var lines: [String] = []
             while let line = child.line() { lines.append(line) }
-            #expect(lines.first?.contains("No space left") == true, "\(lines)")
+            #expect(lines.first?.contains("no space is left on its disk") == true, "\(lines)")
             #expect(lines.contains("before"), "\(lines)")
             #expect(lines.contains("1200000"), "\(lines)")
             #expect(lines.last == "file", "\(lines)")

@@ -12,7 +12,8 @@ public struct CacheConfiguration: Sendable {
     /// The limit on disk of each format without its own capacity. 0 stores nothing on disk. Default: 500 MB.
     public var diskCapacity: ByteCount = .megabytes(500)
     /// The most bytes that the entries of all formats may count on disk together, including formats that are not
-    /// registered in this process. The directory takes at most this and ``DiskCache/diskOverhead``.
+    /// registered in this process. The directory takes at most this and 48 MiB for
+    /// indexes and changes under way.
     ///
     /// The cache enforces it when it is opened, with every write, and in ``ValueCache/setTotalDiskCapacity(_:)``. Each
     /// format then nominates the entry it would evict, and the least recently used of these is evicted.

@@ -27,7 +27,7 @@ extension DiskCache {
     /// A cache's limits and options.
     public struct Configuration: Sendable {
         /// The most bytes all entries may count; 0 keeps nothing. The directory takes at most this and
-        /// ``DiskCache/diskOverhead``.
+        /// 48 MiB for indexes and changes under way.
         public var capacity: ByteCount
         /// The order in which entries are evicted.
         public var eviction: Eviction

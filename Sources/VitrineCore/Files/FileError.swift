@@ -123,7 +123,7 @@ extension FileError: ErrorWithInput {
             case .notFound: "it does not exist"
             case .alreadyExists: "it already exists and was not to be replaced"
             case .notPermitted(_, let code): Self.text(for: code)
-            case .noSpace: "no space is left for it"
+            case .noSpace: "no space is left on its disk"
             case .tooLarge(_, let limit): "it exceeds the limit of \(limit) bytes"
             case .cancelled: "the work on it was cancelled"
             case .untrusted(_, let reason): "it is not trusted: \(reason)"
