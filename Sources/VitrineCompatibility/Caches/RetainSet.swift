@@ -12,7 +12,7 @@ public import Foundation
 ///
 /// ```swift
 /// let list = RetainSet(of: cache)
-/// for note in notes { list.preserve(note.key) }
+/// for key: CacheKey in ["cover", "title"] { list.preserve(key) }
 /// try await list.commit()
 /// ```
 public final class RetainSet<Value: CacheableValue>: Sendable {

@@ -30,7 +30,7 @@ public struct AnimationTiming: Sendable, Hashable {
     private static let maximumSeconds = 65_536.0
 
     /// The number of frames.
-    package var frameCount: Int { durations.count }
+    public var frameCount: Int { durations.count }
 
     /// Seconds of one loop.
     public var duration: Double { starts[durations.count] }
