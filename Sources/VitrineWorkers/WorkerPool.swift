@@ -104,7 +104,7 @@ public final class WorkerPool: Sendable {
     /// Helpers always end with this process, but process 1 of some containers does not reap orphans. Call the method at
     /// the start of a program without handlers for these signals. A program with handlers calls `exit` at the end of
     /// its shutdown, which ends the helpers as well.
-    package static func endHelpersOnSignals() { _ = csandbox_end_helpers_on_signals() }
+    public static func endHelpersOnSignals() { _ = csandbox_end_helpers_on_signals() }
 
     /// Creates a pool.
     ///
