@@ -8,7 +8,7 @@ public enum ImageContentMode: Hashable, Sendable {
     case fit
     /// Scaled to the smallest size that covers the bounds.
     case fill
-    /// Not scaled, at an edge, in a corner or in the middle of the bounds. ``Gravity/attention`` is the middle.
+    /// Not scaled, at an edge, in a corner or in the middle of the bounds. `Gravity/attention` is the middle.
     case unscaled(Gravity)
 
     /// Returns the rectangle of content in points, from the upper left corner of the bounds. It may reach beyond them.
@@ -24,8 +24,8 @@ public enum ImageContentMode: Hashable, Sendable {
         return ((bounds.width - width) * focus.x, (bounds.height - height) * focus.y, width, height)
     }
 
-    /// Returns the factors for content along each axis: both ratios for ``stretch``, the smaller for ``fit``,
-    /// the larger for ``fill``, 1 otherwise and for content without a size.
+    /// Returns the factors for content along each axis: both ratios for `stretch`, the smaller for `fit`,
+    /// the larger for `fill`, 1 otherwise and for content without a size.
     package func scales(for content: PointSize, in bounds: PointSize) -> (horizontal: Double, vertical: Double) {
         guard content.width > 0, content.height > 0 else { return (1, 1) }
         let horizontal = bounds.width / content.width

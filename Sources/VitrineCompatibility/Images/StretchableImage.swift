@@ -21,7 +21,7 @@ public struct StretchableImage: Sendable {
     ///   - color: Fills the tile.
     ///   - border: Drawn inside the outline. Default nil: none.
     ///   - background: Fills the corners outside the outline. Default nil: they are transparent.
-    /// - Throws: ``ImageError/invalidRequest(reason:)`` when a length is negative, not a number or above 4,095 pixels,
+    /// - Throws: `ImageError/invalidRequest(reason:)` when a length is negative, not a number or above 4,095 pixels,
     ///   or when `size` cannot hold the corners.
     public init(
         size: PixelSize? = nil, radius: Double, color: PixelColor, border: ImageBorder? = nil, background: PixelColor? = nil
@@ -42,8 +42,8 @@ public struct StretchableImage: Sendable {
 
     /// Returns the tile at another size: corners as they are, the middle row and column repeated.
     ///
-    /// - Throws: ``ImageError/invalidRequest(reason:)`` when `size` cannot hold the corners;
-    ///   ``ImageError/limitExceeded(input:limit:actual:allowed:)`` beyond ``ImageLimits/maximumOutputSide``.
+    /// - Throws: `ImageError/invalidRequest(reason:)` when `size` cannot hold the corners;
+    ///   `ImageError/limitExceeded(input:limit:actual:allowed:)` beyond `ImageLimits/maximumOutputSide`.
     public func stretched(to size: PixelSize) throws(ImageError) -> PixelImage {
         try ProcessorCheck.outputSide(size, "rounded tile")
         guard size.width >= max(1, 2 * capInset), size.height >= max(1, 2 * capInset) else {

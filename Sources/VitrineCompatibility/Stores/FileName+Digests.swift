@@ -4,7 +4,7 @@ public import VitrineCore
 extension FileName {
     /// Returns the MD5 of the key as 32 hexadecimal digits with the extension of the key, as earlier libraries do.
     ///
-    /// Keys with the same MD5 can be made on purpose. For untrusted keys, use ``name(for:)``.
+    /// Keys with the same MD5 can be made on purpose. For untrusted keys, use `name(for:)`.
     ///
     /// - Parameter key: The key.
     public static func md5Name(for key: String) -> String {

@@ -27,8 +27,8 @@ public struct ImageFile: Sendable {
     ///   - image: Reduced to `maxSize` if it is larger.
     ///   - maxSize: In pixels; a side of 0 is no limit.
     ///   - quality: From 0 to 1.
-    /// - Throws: ``StoreError``; a file that was there is still there then, except after
-    ///   ``StoreError/notDurable(name:error:)``.
+    /// - Throws: `StoreError`; a file that was there is still there then, except after
+    ///   `StoreError/notDurable(name:error:)`.
     public func write(
         _ image: PixelImage, maxSize: PixelSize = .zero, quality: Double = OutputFormat.defaultQuality
     ) async throws(StoreError) {
@@ -70,7 +70,7 @@ public struct ImageFile: Sendable {
         let path: String
         var cancellation: CancellationToken?
 
-        /// As ``ImageFile/write(_:maxSize:quality:)``.
+        /// As `ImageFile/write(_:maxSize:quality:)`.
         package func write(
             _ image: PixelImage, maxSize: PixelSize = .zero, quality: Double = OutputFormat.defaultQuality
         ) throws(StoreError) {
@@ -91,7 +91,7 @@ public struct ImageFile: Sendable {
             }
         }
 
-        /// As ``ImageFile/load()``.
+        /// As `ImageFile/load()`.
         package func load() throws(StoreError) -> PixelImage {
             do throws(ImageError) {
                 return try ImageDecoder().decode(.file(path), cancellation: cancellation ?? CancellationToken())
@@ -100,7 +100,7 @@ public struct ImageFile: Sendable {
             }
         }
 
-        /// As ``ImageFile/delete()``.
+        /// As `ImageFile/delete()`.
         @discardableResult
         package func delete() throws(StoreError) -> Bool {
             let name = path.utf8.split(separator: UInt8(ascii: "/")).last.flatMap { String($0) } ?? ""
@@ -108,7 +108,7 @@ public struct ImageFile: Sendable {
             return try store.blocking.delete(name)
         }
 
-        /// As ``ImageFile/move(to:replacing:)``.
+        /// As `ImageFile/move(to:replacing:)`.
         package func move(to newPath: String, replacing: Bool = false) throws(StoreError) {
             try FileStore.Blocking.move(path, to: newPath, name: path, newName: newPath, replacing: replacing)
         }

@@ -6,7 +6,7 @@ extension ObjectStore {
 
     /// The shared store of the program. Default: `objects.sqlite` in the program's directory for data.
     ///
-    /// - Throws: ``PersistenceError`` if the store cannot be opened.
+    /// - Throws: `PersistenceError` if the store cannot be opened.
     public static var shared: ObjectStore {
         get throws(PersistenceError) {
             try sharedStore.withLock { store throws(PersistenceError) in
@@ -99,14 +99,14 @@ extension PersistentRecord {
 }
 
 extension PersistentObject {
-    /// The key of the last ``PersistentRecord/cache(forKey:in:)`` or ``PersistentRecord/objectInCache(forKey:in:)`` of
+    /// The key of the last `PersistentRecord/cache(forKey:in:)` or `PersistentRecord/objectInCache(forKey:in:)` of
     /// this instance; nil if there was none. A copy has no key.
     public var cacheKey: String? { CachePlaces.shared.place(of: self)?.key }
 
-    /// The group of the ``cacheKey``.
+    /// The group of the `cacheKey`.
     public var cacheGroup: GroupPath? { CachePlaces.shared.place(of: self)?.group }
 
-    /// Removes the value with the ``cacheKey`` of the instance from the shared store. Does nothing without a key.
+    /// Removes the value with the `cacheKey` of the instance from the shared store. Does nothing without a key.
     public nonisolated(nonsending) func removeCache() async throws(PersistenceError) {
         guard let (key, group) = CachePlaces.shared.place(of: self) else { return }
         try await ObjectStore.shared.remove(key, in: group)
