@@ -7,7 +7,7 @@ extension FileStore {
     /// - Throws: The first error, after all stores have been tried.
     @discardableResult
     public static func delete(_ name: String, in stores: [FileStore]) async throws(StoreError) -> Int {
-        try await count(stores) { store throws(StoreError) in try await store.delete(name) }
+        try await deleteInAll(name, stores)
     }
 
     /// Renames a file in all stores that have it.
@@ -18,13 +18,7 @@ extension FileStore {
     public static func rename(
         _ name: String, to newName: String, replacing: Bool = false, in stores: [FileStore]
     ) async throws(StoreError) -> Int {
-        let count = try await count(stores) { store throws(StoreError) in
-            guard await store.exists(name) else { return false }
-            try await store.rename(name, to: newName, replacing: replacing)
-            return true
-        }
-        guard count > 0 else { throw .notFound(name: name) }
-        return count
+        try await renameInAll(name, to: newName, replacing: replacing, stores)
     }
 }
 
@@ -35,7 +29,7 @@ extension ImageStore {
     /// - Throws: The first error, after all stores have been tried.
     @discardableResult
     public static func delete(_ name: String, in stores: [ImageStore]) async throws(StoreError) -> Int {
-        try await count(stores) { store throws(StoreError) in try await store.delete(name) }
+        try await deleteInAll(name, stores)
     }
 
     /// Renames an image in all stores that have it.
@@ -46,14 +40,34 @@ extension ImageStore {
     public static func rename(
         _ name: String, to newName: String, replacing: Bool = false, in stores: [ImageStore]
     ) async throws(StoreError) -> Int {
-        let count = try await count(stores) { store throws(StoreError) in
-            guard await store.exists(name) else { return false }
-            try await store.rename(name, to: newName, replacing: replacing)
-            return true
-        }
-        guard count > 0 else { throw .notFound(name: name) }
-        return count
+        try await renameInAll(name, to: newName, replacing: replacing, stores)
     }
+}
+
+/// What the functions for several stores need of each.
+private protocol NamedStore {
+    func delete(_ name: String) async throws(StoreError) -> Bool
+    func exists(_ name: String) async -> Bool
+    func rename(_ name: String, to newName: String, replacing: Bool) async throws(StoreError)
+}
+
+extension FileStore: NamedStore {}
+extension ImageStore: NamedStore {}
+
+private func deleteInAll(_ name: String, _ stores: [some NamedStore]) async throws(StoreError) -> Int {
+    try await count(stores) { store throws(StoreError) in try await store.delete(name) }
+}
+
+private func renameInAll(
+    _ name: String, to newName: String, replacing: Bool, _ stores: [some NamedStore]
+) async throws(StoreError) -> Int {
+    let count = try await count(stores) { store throws(StoreError) in
+        guard await store.exists(name) else { return false }
+        try await store.rename(name, to: newName, replacing: replacing)
+        return true
+    }
+    guard count > 0 else { throw .notFound(name: name) }
+    return count
 }
 
 /// Returns the number of stores for which the body is true.
