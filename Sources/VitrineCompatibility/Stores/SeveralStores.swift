@@ -44,7 +44,7 @@ extension ImageStore {
     }
 }
 
-/// What the functions for several stores need of each.
+/// The requirements of the functions for several stores on each of them.
 private protocol NamedStore {
     func delete(_ name: String) async throws(StoreError) -> Bool
     func exists(_ name: String) async -> Bool
