@@ -5,7 +5,7 @@ import VitrineImageCore
 /// Decodes JPEG of high dynamic range by its gain map, where that leads to a picture of standard range.
 ///
 /// The map is a JPEG file behind the picture, which the multi-picture index or the XMP lists. It has the metadata of ISO
-/// 21496-1. The usual files, whose picture is of standard range, are left to the next decoder.
+/// 21496-1, or else those in XMP. The usual files, whose picture is of standard range, are left to the next decoder.
 package struct JPEGGainMapDecoder: ImageDecoding {
     package init() {}
 
@@ -40,7 +40,8 @@ package struct JPEGGainMapDecoder: ImageDecoding {
         let reader = ByteReader(ByteSource(source, polling: request.cancellation))
         for range in JPEGApplication.pictures(of: reader) {
             guard let size = JPEGPicture.size(reader, range), let application = try? JPEGApplication(reader, range),
-                let place = application.gainMap, var map = (try? reader.bytes(place)).flatMap({ GainMap($0) })
+                var map = application.gainMap.flatMap({ try? reader.bytes($0) }).flatMap({ GainMap($0) })
+                    ?? application.xmp.flatMap({ try? reader.bytes($0) }).flatMap({ GainMap(xmp: $0) })
             else { continue }
             // The profile of the map is that of the picture to which it leads.
             if !map.isInBase, let other = application.profile.assembled(reader, request.limits), other != profile {

@@ -9,7 +9,8 @@ import Darwin
 /// The metadata of a gain map that leads from a picture of high dynamic range to the one of standard range that its
 /// maker wanted.
 ///
-/// Source: ISO 21496-1 (metadata, and its use); libultrahdr's `gainmapmetadata.cpp` (common denominators).
+/// Sources: ISO 21496-1 (metadata, and its use); libultrahdr's `gainmapmetadata.cpp` (common denominators); Adobe, "Gain
+/// map specification" 1.0 (metadata in XMP).
 package struct GainMap: Sendable {
     /// One channel of the map.
     private struct Channel {
@@ -46,15 +47,73 @@ package struct GainMap: Sendable {
         for _ in 0..<(flags & 0x80 != 0 ? 3 : 1) {
             guard let least = fraction(signed: true), let most = fraction(signed: true),
                 let gamma = fraction(signed: false), let baseOffset = fraction(signed: true),
-                let otherOffset = fraction(signed: true), gamma > 0, most >= least, abs(least) <= 64, abs(most) <= 64
+                let otherOffset = fraction(signed: true)
             else { return nil }
             channels.append(
                 Channel(
                     least: least, most: most, gamma: gamma, baseOffset: baseOffset, otherOffset: otherOffset))
         }
-        if channels.count == 1 { channels += [channels[0], channels[0]] }
-        self.channels = channels
+        guard let complete = GainMap.complete(channels) else { return nil }
+        self.channels = complete
         isInBase = flags & 0x40 != 0
+    }
+
+    /// Reads the metadata of the XMP of the map, which is applied in the primaries of the base; nil without them, and
+    /// for maps that do not lead to a lower range.
+    package init?(xmp document: [UInt8]) {
+        let names: [StaticString] = ["GainMapMin", "GainMapMax", "Gamma", "OffsetHDR", "OffsetSDR"]
+        let texts: [StaticString] = ["Version", "BaseRenditionIsHDR", "HDRCapacityMin", "HDRCapacityMax"]
+        var values: [String: [String]] = [:]
+        var scanner = XMLScanner(document, input: "XMP")
+        // The property whose text or list of texts is being read.
+        var open: String?
+        while let event = try? scanner.next() {
+            switch event {
+            case .start where scanner.isNamed("Description"):
+                for name in names + texts {
+                    if let text = scanner.attribute(name) { values["\(name)"] = [text] }
+                }
+            case .start:
+                if let name = (names + texts).first(where: { scanner.isNamed($0) }) {
+                    open = "\(name)"
+                    values["\(name)"] = []
+                }
+            case .text:
+                let text = scanner.string(scanner.text).filter { !$0.isWhitespace }
+                if let open, !text.isEmpty, values[open, default: []].count < 3 { values[open, default: []].append(text) }
+            case .end:
+                if (names + texts).contains(where: { scanner.isNamed($0) }) { open = nil }
+            }
+        }
+        // Values that are absent have the defaults of the specification. One value is for all channels.
+        func number(_ name: String, _ channel: Int, _ standard: Double?) -> Double? {
+            guard let texts = values[name] else { return standard }
+            guard texts.count == 1 || texts.count == 3, let value = Double(texts[channel % texts.count]), value.isFinite
+            else { return nil }
+            return value
+        }
+        guard values["Version"] == ["1.0"], values["BaseRenditionIsHDR"]?.first?.lowercased() == "true",
+            let low = number("HDRCapacityMin", 0, 0), let high = number("HDRCapacityMax", 0, nil), low < high
+        else { return nil }
+        var channels: [Channel] = []
+        for c in 0..<3 {
+            guard let least = number("GainMapMin", c, 0), let most = number("GainMapMax", c, nil),
+                let gamma = number("Gamma", c, 1), let high = number("OffsetHDR", c, 1 / 64),
+                let standard = number("OffsetSDR", c, 1 / 64)
+            else { return nil }
+            channels.append(Channel(least: least, most: most, gamma: gamma, baseOffset: high, otherOffset: standard))
+        }
+        guard let complete = GainMap.complete(channels) else { return nil }
+        self.channels = complete
+        isInBase = true
+    }
+
+    /// Three channels of one or three; nil with values outside of the bounds of both forms.
+    private static func complete(_ channels: [Channel]) -> [Channel]? {
+        let isSound = channels.allSatisfy {
+            $0.gamma > 0 && $0.most >= $0.least && abs($0.least) <= 64 && abs($0.most) <= 64
+        }
+        return isSound ? (0..<3).map { channels[$0 % channels.count] } : nil
     }
 
     /// The factors by which light is divided, for 256 levels of each channel of the map.

@@ -92,6 +92,31 @@ import VitrineJPEG
         return inserted(profileSegment(profile) + segment(0xE2, metadata), into: file)
     }
 
+    /// A map whose metadata are in XMP, by attributes or by elements, of which some have a list of three numbers.
+    private static func map(
+        inXMP properties: [(name: String, value: String)], asElements: Bool = false, metadata: [UInt8] = []
+    ) throws -> [UInt8] {
+        let attributes = properties.map { " hdrgm:\($0.name)=\"\($0.value)\"" }.joined()
+        let elements = properties.map { name, value in
+            let items = value.split(separator: " ").map { "<rdf:li>\($0)</rdf:li>" }
+            let list = items.count > 1 ? "\n<rdf:Seq>\n\(items.joined(separator: "\n"))\n</rdf:Seq>\n" : value
+            return "<hdrgm:\(name)>\(list)</hdrgm:\(name)>"
+        }
+        let text = """
+            <x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="r"><rdf:Description xmlns:hdrgm="h"\
+            \(asElements ? "" : attributes)>\(asElements ? elements.joined(separator: "\n") : "")\
+            </rdf:Description></rdf:RDF></x:xmpmeta>
+            """
+        let xmp = segment(0xE1, Array("http://ns.adobe.com/xap/1.0/\0\(text)".utf8))
+        let file = try picture(side: 8) { [UInt8](repeating: UInt8(255 * squares[$0].power), count: 3) }
+        return inserted(xmp + (metadata.isEmpty ? [] : segment(0xE2, metadata)), into: file)
+    }
+
+    private static let properties = [
+        ("Version", "1.0"), ("BaseRenditionIsHDR", "True"), ("GainMapMax", "1"), ("OffsetSDR", "0"), ("OffsetHDR", "0"),
+        ("HDRCapacityMax", "2"),
+    ]
+
     private enum Listing { case index, xmp }
 
     /// A picture, its profile, and a second picture behind it.
@@ -184,6 +209,47 @@ import VitrineJPEG
         for other in others {
             #expect(try Self.found(Self.file(base, profile: profile, map: other)) == plain)
             #expect(try Self.found(Self.file(base, profile: profile, map: other, by: .xmp)) == plain)
+        }
+    }
+
+    @Test func metadataInXMPLeadToTheSamePicture() throws {
+        let (base, profile) = (try Self.base(), try Self.code(16))
+        try expectMapped(Self.file(base, profile: profile, map: try Self.map(inXMP: Self.properties)))
+        let lists = Self.properties.map { ($0.0, $0.0.hasPrefix("Offset") ? "0 0.0 0" : $0.1) }
+        let map = try Self.map(inXMP: lists, asElements: true)
+        try expectMapped(Self.file(base, profile: profile, map: map, by: .xmp))
+        // Offsets of 1/64 where none are given.
+        let few = Self.properties.filter { !$0.0.hasPrefix("Offset") }
+        let shown = try Self.found(Self.file(base, profile: profile, map: try Self.map(inXMP: few)))
+        for (levels, square) in zip(shown, Self.squares) {
+            for (level, light) in zip(levels, square.color) {
+                let wanted = Self.level((light + 1.0 / 64) / pow(2, square.power) - 1.0 / 64)
+                #expect(abs(Double(level) - wanted) <= 6, "\(square) is \(levels)")
+            }
+        }
+        // Those of ISO 21496-1 count for more.
+        let contradicting = Self.properties.map { ($0.0, $0.0 == "GainMapMax" ? "3" : $0.1) }
+        let both = try Self.map(inXMP: contradicting, metadata: Self.metadata())
+        try expectMapped(Self.file(base, profile: profile, map: both))
+    }
+
+    @Test func metadataInXMPThatDoNotLeadToStandardRangeAreIgnored() throws {
+        let (base, profile) = (try Self.base(), try Self.code(16))
+        let plain = try Self.found(Self.inserted(Self.profileSegment(profile), into: base))
+        let changes = [
+            ("Version", "2.0"), ("BaseRenditionIsHDR", "False"), ("GainMapMax", "nan"), ("GainMapMax", "65"),
+            ("GainMapMax", "-1"), ("HDRCapacityMax", "0"), ("OffsetSDR", "x"), ("GainMapMax", "1 1"),
+        ]
+        for (name, value) in changes {
+            let properties = Self.properties.map { ($0.0, $0.0 == name ? value : $0.1) }
+            for asElements in [false, true] {
+                let map = try Self.map(inXMP: properties, asElements: asElements)
+                #expect(try Self.found(Self.file(base, profile: profile, map: map)) == plain, "\(name) is \(value)")
+            }
+        }
+        for name in ["Version", "BaseRenditionIsHDR", "GainMapMax", "HDRCapacityMax"] {
+            let map = try Self.map(inXMP: Self.properties.filter { $0.0 != name })
+            #expect(try Self.found(Self.file(base, profile: profile, map: map)) == plain, "without \(name)")
         }
     }
 
