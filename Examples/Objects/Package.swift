@@ -6,12 +6,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     dependencies: [.package(name: "Vitrine", path: "../..", traits: ["Macros"])],
     targets: [
-        .executableTarget(
-            name: "Objects",
-            dependencies: [
-                .product(name: "VitrineModels", package: "Vitrine"),
-                .product(name: "VitrineCompatibility", package: "Vitrine"),
-            ])
+        .executableTarget(name: "Objects", dependencies: [.product(name: "VitrineModels", package: "Vitrine")])
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,7 +1,4 @@
-#if SystemCodecs
 import VitrineImageCore
-import CVitrinePNG
-#endif
 
 /// Writes PNG files in pure Swift, for builds without libpng: the same pixels in larger files.
 ///

@@ -1,7 +1,6 @@
 // Objects that survive changes of their types: cache and restore, a property of an extension, migration over three
 // releases, descriptions, and JSON.
 import Foundation
-import VitrineCompatibility
 import VitrineModels
 
 let directory = FileManager.default.temporaryDirectory.appending(path: "vitrine-objects-\(UUID().uuidString)")
@@ -17,7 +16,7 @@ func open(_ types: any PersistentRecord.Type...) throws -> ObjectStore {
 }
 
 // Cache and restore.
-ObjectStore.setShared(try open(Foo.self, SubFoo.self))
+let cache = try open(Foo.self, SubFoo.self)
 let foo = SubFoo("cached")
 foo.tags = ["new"]
 foo.bar = Bar(name: "inside", color: .green)
@@ -25,9 +24,9 @@ let friend = Foo("a friend")
 friend.parent = foo
 foo.friends = [friend]
 foo.etag = "W/1"
-try await foo.cache(forKey: "key", in: "demo")
-if let restored = try SubFoo.objectInCache(forKey: "key", in: "demo") {
-    print("restored: equal \(restored == foo), remembers \(restored.cacheKey ?? "nothing"),",
+try await cache.put(foo, for: "key", in: "demo")
+if let restored = try cache.object(SubFoo.self, for: "key", in: "demo") {
+    print("restored: equal \(restored == foo),",
         "the friend's parent is it: \(restored.friends[0].parent === restored), etag \(restored.etag ?? "none")")
 }
 let copy = try foo.persistentCopy()
