@@ -76,7 +76,7 @@ import VitrineServer
         guard !files.isEmpty else { return print("Skipped: \(Self.directory) is absent.") }
         try await RunningServer.run({
             $0.localRoot = Self.directory
-            $0.timeout = 60
+            $0.timeout = 300
         }) { server in
             let findings = try await Self.ask(server.port, files, secret: "hostile") {
                 RunningServer.path("local:///" + $0, "rs:fit:100:100", as: "png")
@@ -116,7 +116,7 @@ import VitrineServer
             }
             return ScriptedOrigin.answer(bytes)
         }
-        try await RunningServer.run({ $0.timeout = 60 }) { server in
+        try await RunningServer.run({ $0.timeout = 300 }) { server in
             let names = (0..<600).map(String.init)
             let findings = try await Self.ask(server.port, names, secret: "127.0.0.1") {
                 RunningServer.path(origin.url($0), "rs:fit:50:50", as: "jpg")
