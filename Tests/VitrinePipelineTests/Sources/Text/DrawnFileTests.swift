@@ -7,16 +7,10 @@ import VitrinePipeline
 
 /// Fonts and texts, drawn by the helper beside the tests.
 @Suite struct DrawnFileTests {
-    private static let workers = WorkerPool(
-        program: TextWorkers.program,
-        location: .executable(
-            URL(filePath: PDFFixture.executable).deletingLastPathComponent().appending(path: "vitrine-text").path),
-        maximumWorkers: 1, memory: HelperMemory(total: 64 << 30))
-
     private static func draw(
         _ bytes: [UInt8], _ name: String, as kind: TextParameters.Kind, side: Int = 256
     ) throws -> PixelImage {
-        try DrawnFileSource(.bytes(bytes, name: name), as: kind, workers: workers)
+        try DrawnFileSource(.bytes(bytes, name: name), as: kind, workers: TextHelper.workers)
             .image(RenderRequest(size: PixelSize(side)))
     }
 
@@ -58,7 +52,7 @@ import VitrinePipeline
         for name in Corpus.files(in: "anything/corpus/font") {
             let input = ImageInput.file(name)
             #expect(try FileKind(of: input) == .font, "\(name)")
-            let source = DrawnFileSource(input, as: .font, workers: Self.workers)
+            let source = DrawnFileSource(input, as: .font, workers: TextHelper.workers)
             do {
                 #expect(try source.image(RenderRequest(size: PixelSize(128))).ink.width > 0, "\(name)")
                 shown += 1

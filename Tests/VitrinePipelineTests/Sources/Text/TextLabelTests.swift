@@ -7,16 +7,10 @@ import VitrinePipeline
 
 /// Lines of text, drawn by the helper beside the tests.
 @Suite struct TextLabelTests {
-    private static let workers = WorkerPool(
-        program: TextWorkers.program,
-        location: .executable(
-            URL(filePath: PDFFixture.executable).deletingLastPathComponent().appending(path: "vitrine-text").path),
-        maximumWorkers: 1, memory: HelperMemory(total: 64 << 30))
-
     private static let size = PixelSize(width: 200, height: 22)
 
     private static func draw(_ texts: [String], bold: Bool = false) throws -> [PixelImage] {
-        try TextLabels(size: size, fontSize: 15, isBold: bold, workers: workers).images(of: texts)
+        try TextLabels(size: size, fontSize: 15, isBold: bold, workers: TextHelper.workers).images(of: texts)
     }
 
     private static func draw(_ text: String) throws -> PixelImage { try #require(draw([text]).first) }
@@ -87,7 +81,7 @@ import VitrinePipeline
             (0, 22, 15.0), (200, 0, 15), (200, 22, 0), (200, 22, 23), (200, 22, .nan), (1 << 20, 22, 15),
         ] {
             let labels = TextLabels(
-                size: PixelSize(width: width, height: height), fontSize: font, workers: Self.workers)
+                size: PixelSize(width: width, height: height), fontSize: font, workers: TextHelper.workers)
             #expect(throws: ImagePipelineError.self, "\(width) \(height) \(font)") { try labels.images(of: ["a"]) }
         }
     }
