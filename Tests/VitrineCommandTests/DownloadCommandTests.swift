@@ -178,8 +178,10 @@ import VitrineDatabase
     @Test func failuresAreToldWithTheirReason() async throws {
         let site = FileSite(content)
         let server = try LoopbackServer { $0.target == "/missing" ? [.reply(404)] : site.reply(to: $0) }
-        let missing = try await run(["add", "--wait", server.url("/missing").absoluteString])
+        let address = server.url("/missing").absoluteString
+        let missing = try await run(["add", "--wait", address])
         #expect(missing.status == 1 && missing.output.isEmpty && missing.errors.contains("404"))
+        #expect(missing.errors.components(separatedBy: address).count == 2, "\(missing.errors)")
         let zeros = String(repeating: "0", count: 64)
         let wrong = try await run(
             ["add", "--wait", "--json", server.url("/a").absoluteString, "--checksum", "sha256:" + zeros])

@@ -46,8 +46,12 @@ struct DownloadReport: Sendable, Encodable {
     /// Prints it to standard output, and the text of failures to standard error.
     func print(asJSON: Bool) {
         if asJSON { return Output.json(self) }
-        let name = "\(status.id.prefix(8))  \(status.url.absoluteString)"
-        if let error { return Diagnostics.write("\(name): \(status.state.name): \(error)") }
+        let (id, url) = (status.id.prefix(8), status.url.absoluteString)
+        let name = "\(id)  \(url)"
+        // Most errors name the address.
+        if let error {
+            return Diagnostics.write("\(error.contains(url) ? "\(id)" : name): \(status.state.name): \(error)")
+        }
         var parts = [status.state.name]
         if status.state == .completed {
             parts.append(ByteCount(status.received).formatted())
