@@ -33,6 +33,8 @@ public enum PersistenceError: Error, Sendable, Equatable {
     case unregisteredType(String)
     /// Two types have this name.
     case duplicateName(String)
+    /// The description of a type cannot be used, for this reason.
+    case invalidSchema(type: String, reason: String)
     /// The earlier names of a type's properties do not tell where a stored value belongs, for this reason.
     case ambiguousNames(type: String, reason: String)
     /// A value has another type than expected. The path leads from the outermost object to the value.
@@ -86,6 +88,7 @@ extension PersistenceError {
         case .unknownSchema: "unknown-schema"
         case .unregisteredType: "unregistered-type"
         case .duplicateName: "duplicate-name"
+        case .invalidSchema: "invalid-schema"
         case .ambiguousNames: "ambiguous-names"
         case .typeMismatch: "type-mismatch"
         case .missingValue: "missing-value"
@@ -113,6 +116,7 @@ extension PersistenceError {
         case .unknownSchema: "Add the schema to the registry, or open the store that contains it."
         case .unregisteredType(let name): "Register \(name), or migrate its data to another type."
         case .duplicateName(let name): "Give one of the types named \(name) another persistent name."
+        case .invalidSchema(let type, _): "Describe \(type) with its own properties, each under a name of its own."
         case .ambiguousNames: "Rename the properties in a migration step."
         case .typeMismatch, .missingValue: "Add a migration step, a default value or an optional type."
         case .cycleThroughRequiredProperty: "Make one property of the cycle optional or weak."
@@ -161,6 +165,7 @@ extension PersistenceError: LocalizedError, CustomStringConvertible {
             "The schema \(Schema.name(of: fingerprint)) of the value is unknown."
         case .unregisteredType(let name): "The type \(name) is not registered."
         case .duplicateName(let name): "Two types are named \(name)."
+        case .invalidSchema(let type, let reason): "The schema of \(type) is not valid: \(reason)."
         case .ambiguousNames(let type, let reason): "The earlier names in \(type) are ambiguous: \(reason)."
         case .typeMismatch(let path, let expected, let found): "\(path) should be \(expected) and is \(found)."
         case .missingValue(let path): "\(path) has no stored value and no default value."

@@ -10,6 +10,7 @@ import VitrineModels
     var errors: [PersistenceError] = [
         .truncated(offset: 3), .malformed("a length is negative."), .foreign, .damaged, .unsupportedFormat(9),
         .tooDeep(limit: 100), .unknownSchema(fingerprint: 7), .unregisteredType("Note"), .duplicateName("Note"),
+        .invalidSchema(type: "Note", reason: "two properties are stored as text"),
         .ambiguousNames(type: "Note", reason: "two properties had the name"),
         .typeMismatch(path: "note.title", expected: "String", found: "Int"), .missingValue(path: "note.title"),
         .cycleThroughRequiredProperty(type: "Note"), .newerThanCode(type: "Note", stored: "2", code: "1"),

@@ -188,6 +188,12 @@ extension RecordSchema {
         early.contains { !$0.aliases.isEmpty } || late.contains { !$0.aliases.isEmpty }
     }
 
+    /// A name that two properties have; nil if there is none.
+    var repeatedName: String? {
+        var names: Set<String> = []
+        return properties.first { !names.insert($0.name).inserted }?.name
+    }
+
     /// The reason why earlier names do not tell where a stored value belongs; nil if they do.
     var ambiguity: String? {
         var owners: [String: String] = [:]

@@ -26,7 +26,12 @@ public struct _SchemaBuilder {
         }
         records[name] = builder.record
         if let reason = builder.record.ambiguity { failure = .ambiguousNames(type: name, reason: reason) }
+        if let name = builder.record.repeatedName {
+            failure = .invalidSchema(type: "\(type)", reason: "two properties are stored as \(name)")
+        }
     }
+
+    fileprivate mutating func fail(_ error: PersistenceError) { failure = error }
 
     /// Adds a class that values can refer to. The registry registers it as well.
     mutating func mention<Object: PersistentObject>(_ type: Object.Type) {
@@ -65,6 +70,9 @@ public struct RecordBuilder {
             add(superclass)
         }
     }
+
+    /// Makes the schema unusable.
+    mutating func fail(_ error: PersistenceError) { schema.fail(error) }
 
     private mutating func add<Object: PersistentObject>(_ superclass: Object.Type) {
         schema.add(superclass)
@@ -110,7 +118,7 @@ public struct RecordBuilder {
         add(name, type: type, late: late, aliases: aliases) { $0.write(value()) }
     }
 
-    private mutating func add<Value: PersistentValue>(
+    mutating func add<Value: PersistentValue>(
         _ name: String, type: Value.Type, late: Bool, aliases: [String],
         writeDefault: ((inout BinaryWriter) -> Void)?
     ) {
