@@ -23,8 +23,9 @@ internal import VitrineCore
 /// their observers run. A property that older data lacks gets the value that `init()` gives it. A property that is not
 /// in the list is not stored and not compared.
 ///
-/// A subclass overrides ``persistentSchema`` with its own properties, and inherits those of its superclass. A final
-/// class whose properties all have values needs no initializer.
+/// A subclass overrides ``persistentSchema`` with its own properties, and inherits those of its superclass. The
+/// superclass is found by reflection, so that a custom mirror must not suppress it. A final class whose properties all
+/// have values needs no initializer.
 public protocol KeyPathObject: PersistentObject {
     /// Creates an object with the default values of its properties.
     init()
@@ -127,7 +128,8 @@ extension KeyPathObject {
     }
 
     public func persistentEquals(_ other: AnyObject) -> Bool {
-        ObjectLayout.layout(of: type(of: self)).properties.allSatisfy { $0.equals(self, other) }
+        type(of: other) == type(of: self)
+            && ObjectLayout.layout(of: type(of: self)).properties.allSatisfy { $0.equals(self, other) }
     }
 
     public func persistentHash(into hasher: inout Hasher) {
@@ -147,7 +149,7 @@ private struct PropertyAccess: @unchecked Sendable {
     let equals: (AnyObject, AnyObject) -> Bool
     let hash: (AnyObject, inout Hasher) -> Void
 
-    /// A layout has only properties of its class and of superclasses, so that the casts succeed.
+    /// An ``ObjectLayout`` has only properties of its class and of superclasses, so that the casts are safe.
     init<Object: KeyPathObject>(
         of type: Object.Type, describe: ((inout RecordBuilder) -> Void)?,
         write: @escaping (Object, inout BinaryWriter) -> Void,
@@ -155,19 +157,12 @@ private struct PropertyAccess: @unchecked Sendable {
         equals: @escaping (Object, Object) -> Bool, hash: @escaping (Object, inout Hasher) -> Void
     ) {
         self.describe = describe
-        self.write = { object, writer in
-            if let object = object as? Object { write(object, &writer) }
-        }
+        self.write = { write(unsafeDowncast($0, to: Object.self), &$1) }
         self.read = { object, reader throws(PersistenceError) in
-            if let object = object as? Object { try read(object, &reader) }
+            try read(unsafeDowncast(object, to: Object.self), &reader)
         }
-        self.equals = { object, other in
-            guard let object = object as? Object, let other = other as? Object else { return false }
-            return equals(object, other)
-        }
-        self.hash = { object, hasher in
-            if let object = object as? Object { hash(object, &hasher) }
-        }
+        self.equals = { equals(unsafeDowncast($0, to: Object.self), unsafeDowncast($1, to: Object.self)) }
+        self.hash = { hash(unsafeDowncast($0, to: Object.self), &$1) }
     }
 }
 
@@ -184,7 +179,13 @@ private struct ObjectType: @unchecked Sendable {
     }
 
     /// The superclass, if it is a ``KeyPathObject`` too.
-    var superclass: (any KeyPathObject.Type)? { makeMirror().superclassMirror?.subjectType as? any KeyPathObject.Type }
+    var superclass: (any KeyPathObject.Type)? {
+        guard let parent = makeMirror().superclassMirror?.subjectType as? any KeyPathObject.Type else { return nil }
+        return inherits(from: parent) ? parent : nil
+    }
+
+    /// A class can have a mirror of its own, which can name any type.
+    private func inherits<Parent: KeyPathObject>(from parent: Parent.Type) -> Bool { type is Parent.Type }
 }
 
 /// The properties of a class and its superclasses.
@@ -194,7 +195,7 @@ private final class ObjectLayout: Sendable {
 
     private let schema: ObjectSchema
     private let superclass: ObjectLayout?
-    /// All properties in the order of their bytes: first those of the root class.
+    /// All properties in the order of their bytes: first those of the root class. Empty if the schema has a defect.
     let properties: [PropertyAccess]
     /// Why the schema cannot be used; nil if it can.
     private let defect: PersistenceError?
@@ -210,8 +211,7 @@ private final class ObjectLayout: Sendable {
     private init<Object: KeyPathObject>(_ type: Object.Type) {
         schema = type.persistentSchema
         superclass = schema.object.superclass.map { Self.layout(of: $0) }
-        properties = (superclass?.properties ?? []) + schema.properties
-        let storages = properties.count { $0.describe == nil }
+        let storages = schema.properties.count { $0.describe == nil }
         let reason: String? =
             if schema.object.type != type {
                 "it is the schema of \(schema.object.type)"
@@ -222,6 +222,7 @@ private final class ObjectLayout: Sendable {
             } else {
                 nil
             }
+        properties = reason == nil ? (superclass?.properties ?? []) + schema.properties : []
         defect = reason.map { .invalidSchema(type: "\(type)", reason: $0) }
     }
 

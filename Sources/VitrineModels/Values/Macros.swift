@@ -23,8 +23,8 @@
 ///   declares no initializer, and whose properties all have values, keeps `init()`.
 /// - Optional properties of a class and those with a default value are read after the object exists. They can refer
 ///   back to the object.
-/// - The macro requires the package's trait `Macros`, which builds swift-syntax. Without the trait, write the
-///   conformance by hand; see ``PersistentRecord``.
+/// - The macro requires the package's trait `Macros`, which builds swift-syntax. Without the trait, make
+///   a class a ``KeyPathObject``, and write the conformance of a struct or enum by hand; see ``PersistentRecord``.
 ///
 /// - Parameters:
 ///   - version: The version of the stored form. Versions are compared number by number. Default "1".

@@ -14,9 +14,12 @@ import Darwin
 /// Equality, hash, copy and description use the stored properties; see ``PersistentObject/==(_:_:)`` and
 /// ``PersistentRecord/persistentCopy(by:)``.
 ///
-/// `@Persistable` generates the conformance. By hand, the initializer of a root class first reads the properties that
-/// it requires, then calls ``BinaryReader/register(_:)`` with `self`, then reads the other properties. Only those can
-/// refer back to the object. ``RecordBuilder`` describes them as `late`.
+/// `@Persistable` generates the conformance. Without the macro, a ``KeyPathObject`` lists its properties, and needs no
+/// further code.
+///
+/// By hand, the initializer of a root class first reads the properties that it requires, then calls
+/// ``BinaryReader/register(_:)`` with `self`, then reads the other properties. Only those can refer back to the object.
+/// ``RecordBuilder`` describes them as `late`.
 public protocol PersistentObject: PersistentRecord, CustomStringConvertible, AnyObject {
     /// Returns whether all stored properties, including those of superclasses, are equal.
     ///

@@ -1,7 +1,7 @@
 /// A type that can be a stored property: numbers, text, dates, collections, and your own structs, enums and classes.
 ///
-/// Your own types conform by `@Persistable`, or by hand as ``PersistentRecord`` or ``PersistentObject``. An enum with
-/// raw values only names the protocol:
+/// Your own types conform by `@Persistable`, a class also as a ``KeyPathObject``. By hand they conform as
+/// ``PersistentRecord`` or ``PersistentObject``. An enum with raw values only names the protocol:
 ///
 /// ```swift
 /// enum Color: String, PersistentValue { case red, green }

@@ -1,5 +1,6 @@
 import Foundation
 import ModelsSamples
+import TestSupport
 import Testing
 import VitrineModels
 
@@ -160,6 +161,26 @@ extension Creature {
         #expect(try again(box).value == 7)
         #expect(Box<Int>.persistentName == "Box<Int>")
         #expect(try coder.registry.schema(of: Box<String>.self).name == "Box<String>")
+    }
+
+    @Test func theGuideShowsBothFormsWithAtMostTwiceTheLines() throws {
+        let root = Samples.directory.deletingLastPathComponent()
+        let guide = try String(
+            contentsOf: root.appending(path: "Sources/Vitrine/Vitrine.docc/PersistentObjects.md"), encoding: .utf8)
+        let snippets = guide.components(separatedBy: "```swift\n").dropFirst().map {
+            $0.components(separatedBy: "```")[0].split(separator: "\n")
+        }
+        func snippet(_ text: String) throws -> [Substring] {
+            try #require(snippets.first { $0.contains { $0.contains(text) } })
+        }
+        let keyPaths = try snippet("class Foo: KeyPathObject"), macro = try snippet("@Persistable")
+        // They are the same classes: each declaration of a property stands in both.
+        func properties(_ lines: [Substring]) -> [Substring] {
+            lines.filter { $0.contains(" var ") && !$0.contains("persistentSchema") }
+        }
+        #expect(properties(keyPaths).count == 4)
+        #expect(properties(keyPaths) == properties(macro))
+        #expect(keyPaths.count <= 2 * macro.count)
     }
 
     @Test func schemasThatCannotBeUsedAreErrors() {

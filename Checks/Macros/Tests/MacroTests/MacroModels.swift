@@ -117,3 +117,35 @@ enum Earlier {
         init() { id = UUID() }
     }
 }
+
+/// Two classes with the macro, and the same ones as lists of key paths.
+enum Generated {
+    @Persistable(version: "1.1", name: "Note", extensible: true) class Note {
+        var title = ""
+        weak var parent: Note?
+    }
+    @Persistable(name: "SubNote") class SubNote: Note {
+        var tags: [String] = []
+    }
+}
+enum Listed {
+    class Note: KeyPathObject {
+        var title = ""
+        weak var parent: Note?
+        var persistentExtensions = ExtensionStorage()
+        required init() {}
+
+        class var persistentSchema: ObjectSchema {
+            ObjectSchema(Note.self, version: "1.1", properties: [
+                .property("title", \.title), .property("parent", \.parent), .extensions(\.persistentExtensions),
+            ])
+        }
+    }
+    class SubNote: Note {
+        var tags: [String] = []
+
+        override class var persistentSchema: ObjectSchema {
+            ObjectSchema(SubNote.self, properties: [.property("tags", \.tags)])
+        }
+    }
+}
