@@ -9,7 +9,8 @@ import html, json, os, re, shutil, sys
 
 site = sys.argv[1]
 files = os.path.join(os.path.dirname(os.path.abspath(__file__)), "documentation")
-bar = ('<header class="site-bar"><a class="site-name" href="/">Vitrine</a>'
+bar = ('<header class="site-bar"><a class="site-skip" href="#app-main">Skip to content</a>'
+       '<a class="site-name" href="/">Vitrine</a>'
        '<a href="/documentation/vitrine/">Guides</a><a href="/#modules">Modules</a>'
        '<form action="/search.html" role="search">'
        '<input name="q" type="search" placeholder="Search" aria-label="Search"></form></header>')
@@ -64,6 +65,11 @@ def complete():
         top["children"] = umbrella["children"] + [{"title": "Modules", "type": "groupMarker"}] + others
     save("index/index.json", json.dumps(index, ensure_ascii=False))
 
+    # DocC's pages read this file: its own search stays away, and links have a contrast of 4.5 on every background.
+    save("theme-settings.json", json.dumps({
+        "theme": {"colors": {"link": {"light": "#0058d0", "dark": "#4aa3ff"}}},
+        "features": {"docs": {"quickNavigation": {"enable": False}}},
+    }))
     for name in ("site.css", "site.js", "search.js"): shutil.copy(os.path.join(files, name), site)
     item = lambda path, title, words: (
         f'<li><a href="{path}/">{html.escape(title)}</a><p>{html.escape(words)}</p></li>')
@@ -100,7 +106,7 @@ def document(title, body, search=True):
     return ('<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="/favicon.ico">'
             f'<title>{title}</title><link href="/site.css" rel="stylesheet"></head><body class="site-page">{head}\n'
-            f"<main>\n{body}\n</main></body></html>\n")
+            f'<main id="app-main">\n{body}\n</main></body></html>\n')
 
 
 def save_search(pages):

@@ -15,8 +15,41 @@ function addButtons() {
     block.append(button);
   }
 }
-new MutationObserver(addButtons).observe(document.documentElement, { childList: true, subtree: true });
-addButtons();
+
+// The side bar keeps entries for reuse far above the page. They repeat identifiers of the entries in sight.
+const kept = new WeakMap();
+function keepIdentifiersUnique() {
+  for (const entry of document.querySelectorAll(".navigator .vue-recycle-scroller__item-view")) {
+    const isUnused = entry.style.transform.includes("-9999px");
+    for (const element of entry.querySelectorAll("*")) {
+      if (isUnused && element.id) {
+        kept.set(element, element.id);
+        element.removeAttribute("id");
+      } else if (!isUnused && kept.has(element)) {
+        if (!element.id) element.id = kept.get(element);
+        kept.delete(element);
+      }
+    }
+  }
+}
+
+// What DocC's pages lack for the keyboard and for screen readers.
+function completeElements() {
+  addButtons();
+  keepIdentifiersUnique();
+  // The dots in the place of the pages above this one.
+  for (const button of document.querySelectorAll(".hierarchy-collapsed-items > button"))
+    button.setAttribute("aria-label", "Pages above this one");
+  // A table that is wider than the page scrolls.
+  for (const table of document.querySelectorAll(".table-wrapper")) {
+    if (table.scrollWidth > table.clientWidth) table.setAttribute("tabindex", "0");
+    else table.removeAttribute("tabindex");
+  }
+}
+new MutationObserver(completeElements).observe(document.documentElement,
+  { childList: true, subtree: true, attributeFilter: ["style"] });
+addEventListener("resize", completeElements);
+completeElements();
 
 // The landing page is not one of DocC's, whose links would draw its own in the place.
 document.addEventListener("click", event => {
