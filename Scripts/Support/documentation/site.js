@@ -16,11 +16,13 @@ function addButtons() {
   }
 }
 
-// The side bar keeps entries for reuse far above the page. They repeat identifiers of the entries in sight.
+// The side bar keeps entries for reuse far above the page. They repeat identifiers of the entries in sight, and may have
+// a link that the keyboard would reach.
 const kept = new WeakMap();
-function keepIdentifiersUnique() {
+function setAsideUnusedEntries() {
   for (const entry of document.querySelectorAll(".navigator .vue-recycle-scroller__item-view")) {
     const isUnused = entry.style.transform.includes("-9999px");
+    entry.toggleAttribute("inert", isUnused);
     for (const element of entry.querySelectorAll("*")) {
       if (isUnused && element.id) {
         kept.set(element, element.id);
@@ -36,7 +38,7 @@ function keepIdentifiersUnique() {
 // What DocC's pages lack for the keyboard and for screen readers.
 function completeElements() {
   addButtons();
-  keepIdentifiersUnique();
+  setAsideUnusedEntries();
   // The dots in the place of the pages above this one.
   for (const button of document.querySelectorAll(".hierarchy-collapsed-items > button"))
     button.setAttribute("aria-label", "Pages above this one");
