@@ -21,6 +21,7 @@ let package = Package(
         example("CustomFetcher"),
         example("CustomFormat"),
         example("CustomType"),
+        example("Placeholders"),
         // The helper that draws pages is beside the program.
         example("PrecachedPages", .product(name: "vitrine-pdf", package: "Vitrine")),
         example("SetAndFetch"),
