@@ -107,7 +107,7 @@ private struct FormatReport: Encodable {
             + [
                 FormatReport(
                     "font", mediaTypes: ["font/ttf", "font/otf", "font/collection", "font/woff", "font/woff2"],
-                    extensions: ["ttf", "otf", "ttc", "woff", "woff2", "pfb", "pcf", "bdf"],
+                    extensions: SourceContent.Kind.font.fileExtensions,
                     readers: [Reader(method: "library", library: "freetype", process: "vitrine-text")],
                     isInstalled: isInstalled),
                 FormatReport(

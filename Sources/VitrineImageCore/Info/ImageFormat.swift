@@ -40,9 +40,10 @@ public struct ImageFormat: RawRepresentable, Sendable, Hashable, Codable, Custom
     }
 
     /// JPEG (ITU-T T.81).
-    public static let jpeg = ImageFormat("jpeg", mediaTypes: ["image/jpeg"], fileExtensions: ["jpg", "jpeg", "jpe"])
+    public static let jpeg = ImageFormat(
+        "jpeg", mediaTypes: ["image/jpeg"], fileExtensions: ["jpg", "jpeg", "jpe", "jfif"])
     /// PNG and APNG.
-    public static let png = ImageFormat("png", mediaTypes: ["image/png", "image/apng"], fileExtensions: ["png"])
+    public static let png = ImageFormat("png", mediaTypes: ["image/png", "image/apng"], fileExtensions: ["png", "apng"])
     /// WebP.
     public static let webp = ImageFormat("webp", mediaTypes: ["image/webp"], fileExtensions: ["webp"])
     /// GIF.
@@ -51,14 +52,15 @@ public struct ImageFormat: RawRepresentable, Sendable, Hashable, Codable, Custom
     public static let tiff = ImageFormat("tiff", mediaTypes: ["image/tiff"], fileExtensions: ["tiff", "tif"])
     /// HEIF with HEVC.
     public static let heic = ImageFormat(
-        "heic", mediaTypes: ["image/heic", "image/heif"], fileExtensions: ["heic", "heif"])
+        "heic", mediaTypes: ["image/heic", "image/heif"], fileExtensions: ["heic", "heif", "hif"])
     /// HEIF with AV1.
     public static let avif = ImageFormat(
         "avif", mediaTypes: ["image/avif", "image/avif-sequence"], fileExtensions: ["avif"])
     /// JPEG XL.
     public static let jxl = ImageFormat("jxl", mediaTypes: ["image/jxl"], fileExtensions: ["jxl"])
     /// JPEG 2000.
-    public static let jp2 = ImageFormat("jp2", mediaTypes: ["image/jp2", "image/jpx"], fileExtensions: ["jp2", "jpx"])
+    public static let jp2 = ImageFormat(
+        "jp2", mediaTypes: ["image/jp2", "image/jpx"], fileExtensions: ["jp2", "jpx", "jpf", "j2k", "j2c", "jpc"])
     /// Scalable Vector Graphics.
     public static let svg = ImageFormat("svg", mediaTypes: ["image/svg+xml"], fileExtensions: ["svg", "svgz"])
     /// Windows bitmap.
