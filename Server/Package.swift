@@ -72,7 +72,7 @@ let package = Package(
                 "VitrineServer", .product(name: "Hummingbird", package: "hummingbird"),
                 // The programs that decode, beside this one.
                 .product(name: "vitrine-worker", package: "Vitrine"), .product(name: "vitrine-pdf", package: "Vitrine"),
-                .product(name: "vitrine-video", package: "Vitrine"),
+                .product(name: "vitrine-video", package: "Vitrine"), .product(name: "vitrine-text", package: "Vitrine"),
             ],
             swiftSettings: swift),
         // The smallest application with the routes, by public API alone.

@@ -257,6 +257,13 @@ import VitrineServer
         #expect(again.image.mediaType == "application/json")
     }
 
+    @Test func headersTellFontsByTheirContent() throws {
+        let font = try SourceHeader(of: Array("OTTO".utf8) + [0, 1, 0, 0])
+        #expect(font.kind == .font && font.mediaType == "font/sfnt" && font.isVector)
+        #expect(font.size.width == font.size.height && font.size.width > 0)
+        #expect(throws: RequestError.self) { try SourceHeader(of: Array("free text".utf8)) }
+    }
+
     @Test func resultsSurviveTheirEncoding() throws {
         let image = RenderedImage(
             bytes: [10, 10, 0, 255], mediaType: "image/png", format: .png, size: PixelSize(width: 3, height: 4),

@@ -10,7 +10,7 @@ public import VitrineImaging
 /// }
 /// ```
 ///
-/// The content decides, never the name. Text is no such content: it is drawn where ``ImageSource/text(_:)`` asks for it.
+/// The content decides, never the name. Text is no such content: ``ImageSource/text(_:)`` draws it.
 public struct SourceContent: Sendable, Hashable {
     /// The kind of a file, named after the subject of its images.
     public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {

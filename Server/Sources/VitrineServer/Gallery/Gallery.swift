@@ -7,10 +7,12 @@ import Synchronization
 import VitrineCore
 import VitrineImaging
 import VitrineNetwork
+import VitrinePipeline
 
 /// The gallery: pages below `/gallery/` that show the files of the local root, and their data.
 ///
 /// - `/gallery/`: the page; `/gallery/assets/…`: its scripts
+/// - `/gallery/list`: a folder as plain links
 /// - `/gallery/api/…`: folders, details, covers and changes as JSON
 /// - `/gallery/media/…`: images, as by the native grammar without signatures and by IIIF
 /// - `/gallery/original/…`: files as they are, also in parts
@@ -64,6 +66,7 @@ final class Gallery: Sendable {
     func reload(_ configuration: ServerConfiguration, _ images: ImageRoutes) throws {
         let new = try Self.current(configuration, images)
         current.withLock { $0 = new }
+        details.forgetFailures()
     }
 
     /// Ends answers that would never end by themselves.
@@ -104,6 +107,9 @@ final class Gallery: Sendable {
         switch current.access.decision(for: request, peer: context.peer) {
         case .allowed: break
         case .tokenNeeded:
+            if path == "list" {
+                return ServerPages.html(GalleryList.door(isWrong: false), to: request, status: .unauthorized)
+            }
             let page = path.isEmpty ? ServerPages.response("index.html", to: request, status: .unauthorized) : nil
             guard let page else {
                 throw RequestError(401, code: "token-needed", reason: "The gallery needs its token.")
@@ -118,6 +124,7 @@ final class Gallery: Sendable {
         case "":
             guard let page = ServerPages.response("index.html", to: request) else { break }
             return page
+        case "list": return try await list(request, parameters, current: current, context: context)
         case "api/folder": return try await folder(parameters, current: current, context: context)
         case "api/details": return try await details(parameters, current: current, context: context)
         case "api/cover":
@@ -169,6 +176,10 @@ final class Gallery: Sendable {
         let value = text.hasPrefix("token=")
             ? text.dropFirst(6).replacing("+", with: " ").removingPercentEncoding : nil
         guard access.isToken(value?.trimmingCharacters(in: .whitespacesAndNewlines)), let value else {
+            // A form of its own page, not a script.
+            if request.headers[.accept]?.contains("text/html") == true {
+                return ServerPages.html(GalleryList.door(isWrong: true), to: request, status: .unauthorized)
+            }
             throw RequestError(401, code: "token-needed", reason: "This is not the token.")
         }
         let allowed = CharacterSet.alphanumerics.intersection(CharacterSet(charactersIn: "\u{21}"..."\u{7E}"))
@@ -201,18 +212,35 @@ final class Gallery: Sendable {
         return query
     }
 
+    /// The kept listing that a request names, or that of its folder.
+    private func listing(
+        _ parameters: Parameters, _ context: ServerRequestContext
+    ) async throws(RequestError) -> GalleryListing {
+        if let kept = parameters["listing"].flatMap({ listings.listing($0) }) { return kept }
+        let query = try Self.query(parameters)
+        return try await Self.untilDeparture(context) { [listings] in try await listings.listing(of: query) }
+    }
+
+    private func list(
+        _ request: Request, _ parameters: Parameters, current: Current, context: ServerRequestContext
+    ) async throws(RequestError) -> Response {
+        do throws(RequestError) {
+            let offset = try parameters.integer("offset", in: 0...10_000_000, default: 0)
+            let listing = try await listing(parameters, context)
+            let page = GalleryList(listing: listing, title: current.title, offset: offset)
+            return ServerPages.html(page.html, to: request)
+        } catch {
+            let status = HTTPResponse.Status(code: error.status)
+            return ServerPages.html(GalleryList.failure(error), to: request, status: status)
+        }
+    }
+
     private func folder(
         _ parameters: Parameters, current: Current, context: ServerRequestContext
     ) async throws(RequestError) -> Response {
         let offset = try parameters.integer("offset", in: 0...10_000_000, default: 0)
         let limit = try parameters.integer("limit", in: 1...Self.maximumPage, default: 200)
-        let listing: GalleryListing
-        if let kept = parameters["listing"].flatMap({ listings.listing($0) }) {
-            listing = kept
-        } else {
-            let query = try Self.query(parameters)
-            listing = try await Self.untilDeparture(context) { [listings] in try await listings.listing(of: query) }
-        }
+        let listing = try await listing(parameters, context)
         let entries = listing.entries.dropFirst(offset).prefix(limit)
         var text = #"{"listing":\#(JSONText.quoted(listing.number)),"total":\#(listing.entries.count)"#
         text += #","offset":\#(offset)"#
@@ -257,19 +285,16 @@ final class Gallery: Sendable {
         let limit = try parameters.integer("limit", in: 1...Self.maximumPage, default: 100)
         let entries = listing.entries.dropFirst(offset).prefix(limit)
         let details = details
-        let wantsPlaceholders = parameters["placeholders"] == "1"
-        let renderer = current.renderer
+        let renderer = parameters["placeholders"] == "1" ? current.renderer : nil
         let known = try await Self.untilDeparture(context) {
-            if wantsPlaceholders {
-                await details.addPlaceholders(to: entries, in: listing.query.folder, by: renderer)
-            }
-            return await details.sizes(of: entries, in: listing.query.folder)
+            await details.details(of: entries, in: listing.query.folder, placeholdersBy: renderer)
         }
         let texts = known.map { details in
             guard let details else { return "null" }
             let hash = details.hash.map { JSONText.quoted($0) } ?? "null"
             let duration = JSONText.number(Double(details.duration))
-            return "[\(details.width),\(details.height),\(hash),\(details.pages),\(duration)]"
+            let failure = details.failure.map { JSONText.quoted($0) } ?? "null"
+            return "[\(details.width),\(details.height),\(hash),\(details.pages),\(duration),\(failure)]"
         }
         return ServerPages.json("{\"offset\":\(offset),\"details\":[" + texts.joined(separator: ",") + "]}\n")
     }
@@ -317,20 +342,23 @@ final class Gallery: Sendable {
         }
         let names = try GalleryFiles.names(of: path)
         let files = files
+        guard let name = names.last, let kind = GalleryFiles.Kind(name: FileName.bytes(of: name)) else {
+            throw .sourceNotFound
+        }
         let opened = await executor.run { () -> Result<(GalleryOpenFile, String, String?), RequestError> in
             do throws(RequestError) {
                 let file = GalleryOpenFile(try files.openFile(names))
-                let head = GalleryFiles.beginning(of: file.descriptor, count: 4_096)
-                let type = SourceHeader.mediaType(of: head)
+                let content = (try? file.content()) ?? nil
+                // The names of presentations are those of keys, too.
+                guard content != nil || kind != .container else { throw .notAnImage }
+                let type = content?.mediaType ?? "application/octet-stream"
+                let head = GalleryFiles.beginning(of: file.descriptor, count: 4)
                 return .success((file, type, SourceHeader.contentEncoding(of: head, mediaType: type)))
             } catch {
                 return .failure(error)
             }
         }
         let (file, type, encoding) = try opened.get()
-        guard let name = names.last, GalleryFiles.Kind(name: FileName.bytes(of: name)) != nil else {
-            throw .sourceNotFound
-        }
         let stamp = file.stamp
         let tag = "\"\(stamp.file)-\(stamp.bytes)-\(stamp.seconds)-\(stamp.nanoseconds)\""
         var headers: HTTPFields = [

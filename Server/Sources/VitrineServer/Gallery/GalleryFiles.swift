@@ -1,6 +1,7 @@
 import Foundation
 import VitrineCore
 import VitrineImaging
+import VitrinePipeline
 
 #if canImport(Glibc)
 import Glibc
@@ -31,30 +32,50 @@ struct GalleryFiles: Sendable {
         }
     }
 
-    /// The kinds of files that are shown, by the ends of their names.
+    /// The kinds of files that are shown, by the ends of their names: all that the pipeline reads.
     enum Kind: UInt8, Sendable {
-        case image, document, video
+        case image, document, video, recording, font, container
+
+        private init(_ kind: SourceContent.Kind) {
+            self =
+                switch kind {
+                case .image: .image
+                case .document: .document
+                case .video: .video
+                case .recording: .recording
+                case .font: .font
+                case .container: .container
+                }
+        }
 
         private static let kinds: [String: Kind] = {
-            let images = [
-                "jpg", "jpeg", "jpe", "jfif", "png", "apng", "gif", "webp", "avif", "heic", "heif", "jxl", "jp2", "j2k",
-                "tif", "tiff", "bmp", "ico", "svg", "svgz",
-            ]
-            let videos = ["mp4", "m4v", "mov", "mkv", "webm", "avi", "mpg", "mpeg", "ogv", "ts", "flv"]
-            var kinds: [String: Kind] = ["pdf": .document]
-            for name in images { kinds[name] = .image }
-            for name in videos { kinds[name] = .video }
+            var kinds: [String: Kind] = [:]
+            for kind in SourceContent.Kind.allCases {
+                for name in kind.fileExtensions { kinds[name] = Kind(kind) }
+            }
             return kinds
         }()
 
+        /// More than the longest extension has.
+        private static let maximumCount = 16
+
         /// Nil for a name of another kind.
         init?(name: some BidirectionalCollection<UInt8>) {
-            guard let dot = name.lastIndex(of: UInt8(ascii: ".")), dot != name.startIndex else { return nil }
-            let end = name[name.index(after: dot)...]
-            guard (1...5).contains(end.count) else { return nil }
-            let text = String(decoding: end.map { 65...90 ~= $0 ? $0 | 0x20 : $0 }, as: UTF8.self)
-            guard let kind = Self.kinds[text] else { return nil }
-            self = kind
+            // The second time for `fb2.zip`, which has a dot.
+            var end = name.endIndex
+            for _ in 0..<2 {
+                guard let dot = name[..<end].lastIndex(of: UInt8(ascii: ".")), dot != name.startIndex
+                else { return nil }
+                let ending = name[name.index(after: dot)...]
+                guard (1...Self.maximumCount).contains(ending.count) else { return nil }
+                let text = String(decoding: ending.map { 65...90 ~= $0 ? $0 | 0x20 : $0 }, as: UTF8.self)
+                if let kind = Self.kinds[text] {
+                    self = kind
+                    return
+                }
+                end = dot
+            }
+            return nil
         }
     }
 
@@ -84,12 +105,12 @@ struct GalleryFiles: Sendable {
 
     /// Opens a directory.
     ///
-    /// - Throws: 404 if there is none.
+    /// - Throws: 404 if there is none, 403 if the server may not read it.
     func openDirectory(_ names: [String]) throws(RequestError) -> Int32 { try open(names, isDirectory: true) }
 
     /// Opens a regular file.
     ///
-    /// - Throws: 404 if there is none.
+    /// - Throws: 404 if there is none, 403 if the server may not read it.
     func openFile(_ names: [String]) throws(RequestError) -> (descriptor: Int32, stamp: Stamp) {
         guard !names.isEmpty else { throw .sourceNotFound }
         let descriptor = try open(names, isDirectory: false)
@@ -103,17 +124,22 @@ struct GalleryFiles: Sendable {
 
     private func open(_ names: [String], isDirectory: Bool) throws(RequestError) -> Int32 {
         var directory = openAt(AT_FDCWD, name: root, flags: O_RDONLY | O_CLOEXEC | O_DIRECTORY)
-        guard directory >= 0 else { throw .sourceNotFound }
+        guard directory >= 0 else { throw Self.error(errno) }
         for (index, name) in names.enumerated() {
             let isFile = !isDirectory && index == names.count - 1
             // O_NONBLOCK: opening a FIFO without a writer must not wait for ever.
             let flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | (isFile ? O_NONBLOCK : O_DIRECTORY)
             let next = openAt(directory, name: name, flags: flags)
+            let code = errno
             close(directory)
-            guard next >= 0 else { throw .sourceNotFound }
+            guard next >= 0 else { throw Self.error(code) }
             directory = next
         }
         return directory
+    }
+
+    private static func error(_ code: Int32) -> RequestError {
+        code == EACCES || code == EPERM ? .notReadable : .sourceNotFound
     }
 
     private func openAt(_ directory: Int32, name: String, flags: Int32) -> Int32 {
@@ -129,6 +155,7 @@ struct GalleryFiles: Sendable {
     /// - Parameters:
     ///   - names: The directory below the root.
     ///   - body: Returns false to end.
+    /// - Throws: 404 without such a directory, 403 if the server may not read it.
     func forEach(in names: [String], _ body: (Item) -> Bool) throws(RequestError) {
         let descriptor = try openDirectory(names)
         guard let stream = fdopendir(descriptor) else {
@@ -149,7 +176,11 @@ struct GalleryFiles: Sendable {
             guard type == DT_UNKNOWN || type == DT_DIR || type == DT_REG && kind != nil else { continue }
             #endif
             var status = stat()
-            guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { continue }
+            guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+                // Names without the right to search the directory lead nowhere.
+                if errno == EACCES { throw .notReadable }
+                continue
+            }
             switch status.st_mode & S_IFMT {
             case S_IFDIR: kind = nil
             case S_IFREG where kind != nil: break
@@ -189,5 +220,17 @@ final class GalleryOpenFile: Sendable {
         (descriptor, stamp) = (file.descriptor, file.stamp)
     }
 
+    /// The content; nil for a kind that is not read.
+    ///
+    /// - Throws: If the file cannot be read.
+    func content() throws(ImagePipelineError) -> SourceContent? {
+        try SourceContent(of: .file("/dev/fd/\(descriptor)"))
+    }
+
     deinit { close(descriptor) }
+}
+
+extension RequestError {
+    /// The system refuses the server a file or a folder.
+    static let notReadable = RequestError(403, code: "not-readable", reason: "The server may not read it.")
 }

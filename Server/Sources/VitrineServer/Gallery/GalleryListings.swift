@@ -69,7 +69,7 @@ final class GalleryListings: Sendable {
 
     /// Reads a folder.
     ///
-    /// - Throws: 404 if there is none.
+    /// - Throws: 404 if there is none, 403 if the server may not read it.
     func listing(of query: GalleryQuery) async throws(RequestError) -> GalleryListing {
         let files = files
         let flag = CancellationFlag()
@@ -126,20 +126,24 @@ final class GalleryListings: Sendable {
             return true
         }
         try files.forEach(in: query.folder) { item in
-            if item.kind == nil { folders.append(item.name) }
-            return take(item, below: "") && !flag.isSet && folders.count <= maximumFolders
+            if item.kind == nil {
+                if folders.count < maximumFolders { folders.append(item.name) } else { isTruncated = true }
+            }
+            return take(item, below: "") && !flag.isSet
         }
         if query.isSearch {
             var rest = folders.sorted(by: >).map { [$0] }
             var visited = 0
-            while let path = rest.popLast(), !isTruncated, !flag.isSet, visited < maximumFolders {
+            while found.count < maximumEntries, !flag.isSet, visited < maximumFolders, let path = rest.popLast() {
                 visited += 1
                 let prefix = path.joined(separator: "/") + "/"
                 var below: [[String]] = []
                 // Folders that went meanwhile, or that may not be read, have no files.
                 try? files.forEach(in: query.folder + path) { item in
-                    if item.kind == nil, path.count < maximumDepth { below.append(path + [item.name]) }
-                    return take(item, below: prefix) && !flag.isSet && below.count < maximumFolders
+                    if item.kind == nil, path.count < maximumDepth {
+                        if below.count < maximumFolders { below.append(path + [item.name]) } else { isTruncated = true }
+                    }
+                    return take(item, below: prefix) && !flag.isSet
                 }
                 rest += below
             }

@@ -68,11 +68,18 @@ enum ServerPages {
         return Response(status: status, headers: headers, body: body)
     }
 
-    static func json(_ text: String) -> Response {
+    static func json(_ text: String) -> Response { made(text, type: "application/json") }
+
+    static func html(_ text: String, to request: Request, status: HTTPResponse.Status = .ok) -> Response {
+        let response = made(text, type: "text/html; charset=utf-8", status: status)
+        return request.method == .head ? response.createHeadResponse() : response
+    }
+
+    private static func made(_ text: String, type: String, status: HTTPResponse.Status = .ok) -> Response {
         var headers: HTTPFields = [
-            .contentType: "application/json", .cacheControl: "no-store", .contentLength: String(text.utf8.count),
+            .contentType: type, .cacheControl: "no-store", .contentLength: String(text.utf8.count),
         ]
         protect(&headers)
-        return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+        return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
     }
 }

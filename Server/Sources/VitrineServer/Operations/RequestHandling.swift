@@ -238,10 +238,13 @@ package final class RequestHandler: Sendable {
 
     private func end(_ record: Record, _ outcome: Outcome) {
         let seconds = Double(monotonicNanoseconds() - record.started) / 1e9
-        if !outcome.isStream { inFlight.note(outcome.path, status: outcome.status, seconds: seconds) }
-        metrics.answered(
-            route: outcome.route, status: outcome.status, seconds: seconds,
-            bytes: outcome.isAborted ? 0 : outcome.bytes)
+        // The length of a stream is how long a page was open.
+        if !outcome.isStream {
+            inFlight.note(outcome.path, status: outcome.status, seconds: seconds)
+            metrics.answered(
+                route: outcome.route, status: outcome.status, seconds: seconds,
+                bytes: outcome.isAborted ? 0 : outcome.bytes)
+        }
         if record.isLogged { log(record, outcome, seconds: seconds) }
     }
 
@@ -298,10 +301,14 @@ package final class RequestHandler: Sendable {
                 id: record.id, method: request.method.rawValue, path: request.uri.path,
                 client: record.client.description, started: record.started))
         metrics.inFlight.increment(by: 1.0)
-        defer {
+        var isUnderWay = true
+        func leave() {
+            guard isUnderWay else { return }
+            isUnderWay = false
             inFlight.remove(number)
             metrics.inFlight.decrement(by: 1.0)
         }
+        defer { leave() }
 
         var (response, span) = try await answer(request, of: record, context)
         response.headers[.date] = dates.now
@@ -312,6 +319,8 @@ package final class RequestHandler: Sendable {
             bytes: response.body.contentLength ?? 0,
             isStream: response.headers[.contentType] == "text/event-stream", trace: span?.context.trace?.traceID)
         var failure: (any Error)?
+        // A stream of changes lasts as long as its page is open. Nothing is being done for it.
+        if outcome.isStream { leave() }
         do {
             try await write(response, writer)
         } catch {

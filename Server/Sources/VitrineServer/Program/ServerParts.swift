@@ -19,8 +19,8 @@ import VitrineFleet
 /// `/images/thumbor/…`, `/images/info/…`, and `/images/health`. Signatures are of the path without the mount. Without
 /// ``ServerConfiguration/keys``, URLs need no signature on any address of the application.
 ///
-/// Decoders run in processes of the helper programs `vitrine-worker`, `vitrine-pdf` and `vitrine-video`, which lie
-/// beside the application's program.
+/// Decoders run in processes of the helper programs `vitrine-worker`, `vitrine-pdf`, `vitrine-video` and `vitrine-text`,
+/// which lie beside the application's program.
 public final class ImageRoutes: ImageAnswering {
     private struct Current: Sendable {
         let backend: ServerBackend

@@ -6,15 +6,15 @@ import VitrinePipeline
 /// The facts of a source before it is decoded.
 package struct SourceHeader: Sendable, Hashable {
     /// The kind of the content.
-    package enum Kind: String, Sendable, Codable { case image, document, video }
+    package enum Kind: String, Sendable, Codable { case image, document, video, recording, font }
 
     /// The kind.
     package var kind: Kind
-    /// The format of an image; nil for documents and videos.
+    /// The format of an image; nil for all else.
     package var format: ImageFormat?
     /// The media type by the content.
     package var mediaType: String
-    /// Upright pixels; points of a document's page, at one pixel each.
+    /// Upright pixels; points of a document's page, at one pixel each; zero for a recording, whose cover is not read.
     package var size: PixelSize
     /// How stored pixels are turned to be upright.
     package var orientation = Orientation.up
@@ -28,7 +28,7 @@ package struct SourceHeader: Sendable, Hashable {
     package var isProgressive = false
 
     /// Whether it is drawn at any size, so that it may always grow.
-    package var isVector: Bool { kind == .document || format == .svg }
+    package var isVector: Bool { kind == .document || kind == .font || format == .svg }
 
     /// Whether ``size`` is a multiple of the page's.
     var isMagnified = false
@@ -55,16 +55,18 @@ package struct SourceHeader: Sendable, Hashable {
         cancellation: CancellationToken = CancellationToken()
     ) throws(RequestError) {
         let input = ImageInput.bytes(bytes, name: "the source")
-        if let media = Self.mediaType(ofDocumentOrVideo: bytes) {
-            if media == "application/pdf" {
-                self = try Self.document(input, page: page, limits: limits, cancellation: cancellation)
-            } else {
-                self = try Self.video(input, mediaType: media, limits: limits, cancellation: cancellation)
-            }
-            return
+        let content = Self.content(of: bytes)
+        switch content?.kind {
+        case .document?: self = try Self.document(input, page: page, limits: limits, cancellation: cancellation)
+        case .video?, .recording?:
+            self = try Self.video(input, content, limits: limits, cancellation: cancellation)
+        case .font?: self = SourceHeader(kind: .font, mediaType: "font/sfnt", size: PixelSize(Self.fontSide))
+        case .image?, .container?, nil: self = try Self.image(input, limits: limits, cancellation: cancellation)
         }
-        self = try Self.image(input, limits: limits, cancellation: cancellation)
     }
+
+    /// The side of a sample of a font, where no size is asked for.
+    private static let fontSide = 512
 
     private init(kind: Kind, format: ImageFormat? = nil, mediaType: String, size: PixelSize) {
         (self.kind, self.format, self.mediaType, self.size) = (kind, format, mediaType, size)
@@ -109,11 +111,13 @@ package struct SourceHeader: Sendable, Hashable {
     }
 
     private static func video(
-        _ input: ImageInput, mediaType: String, limits: ImageLimits, cancellation: CancellationToken
+        _ input: ImageInput, _ content: SourceContent?, limits: ImageLimits, cancellation: CancellationToken
     ) throws(RequestError) -> SourceHeader {
         do {
             let info = try VideoInfo(of: input, limits: limits, cancellation: cancellation)
-            var header = SourceHeader(kind: .video, mediaType: mediaType, size: info.size)
+            var header = SourceHeader(
+                kind: content?.kind == .recording ? .recording : .video,
+                mediaType: content?.mediaType ?? "video/mp4", size: info.size)
             header.duration = info.duration
             return header
         } catch {
@@ -123,42 +127,15 @@ package struct SourceHeader: Sendable, Hashable {
 
     // MARK: Content
 
-    /// The media type of a document or a video; nil for anything else, such as images.
-    static func mediaType(ofDocumentOrVideo bytes: [UInt8]) -> String? {
-        let start = bytes.prefix(1_024)
-        func has(_ mark: StaticString, at offset: Int = 0) -> Bool {
-            let length = mark.utf8CodeUnitCount
-            guard start.count >= offset + length else { return false }
-            return mark.withUTF8Buffer { start[offset..<(offset + length)].elementsEqual($0) }
-        }
-        if has("ftyp", at: 4) {
-            // HEIF and AVIF are images in the same container.
-            if ImageFormat.detect(Array(start)) != nil { return nil }
-            return has("qt  ", at: 8) ? "video/quicktime" : has("M4A ", at: 8) ? "audio/mp4" : "video/mp4"
-        }
-        if ImageFormat.detect(Array(bytes.prefix(4_096))) != nil { return nil }
-        if start.starts(with: [0x1A, 0x45, 0xDF, 0xA3]) { return "video/x-matroska" }
-        if has("RIFF"), has("AVI ", at: 8) { return "video/x-msvideo" }
-        if has("FLV\u{1}") { return "video/x-flv" }
-        if has("OggS") { return "video/ogg" }
-        if has("ID3") { return "audio/mpeg" }
-        if has("fLaC") { return "audio/flac" }
-        if start.first == 0, ["moov", "mdat", "wide", "free", "skip"].contains(where: { has($0, at: 4) }) {
-            return "video/quicktime"
-        }
-        if start.starts(with: [0, 0, 1, 0xBA]) || start.starts(with: [0, 0, 1, 0xB3]) { return "video/mpeg" }
-        if start.count > 753, (0...4).allSatisfy({ start[$0 * 188] == 0x47 }) { return "video/mp2t" }
-        // Readers look for the mark within the first 1,024 bytes (ISO 32000-1, annex H.3, note 13).
-        let mark = Array("%PDF-".utf8)
-        let isDocument = start.indices.contains { start[$0...].starts(with: mark) }
-        return isDocument ? "application/pdf" : nil
+    /// The content of a source; nil for a kind that is not read.
+    static func content(of bytes: [UInt8]) -> SourceContent? {
+        (try? SourceContent(of: .bytes(bytes, name: "the source"))) ?? nil
     }
 
-    /// The media type of bytes that are answered as they are. Content that is no image, document or video is of no
-    /// type that a browser opens.
+    /// The media type of bytes that are answered as they are. Content of no kind that is read has no type that a
+    /// browser opens.
     static func mediaType(of bytes: [UInt8]) -> String {
-        if let media = mediaType(ofDocumentOrVideo: bytes) { return media }
-        return ImageFormat.detect(Array(bytes.prefix(4_096)))?.mediaType ?? "application/octet-stream"
+        content(of: bytes)?.mediaType ?? "application/octet-stream"
     }
 
     /// The value of `Content-Encoding` for bytes that are answered as they are: a compressed drawing has the media type of
