@@ -47,7 +47,7 @@ final class Origin: Sendable {
 
     /// Starts a server on a port that the system chooses.
     static func start(_ answer: @escaping @Sendable (HTTPRequest) async -> Answer) async throws -> Origin {
-        let port = FirstValue<Int>()
+        let port = Promise<Int>()
         let log = RequestLog()
         let responder = CallbackResponder<BasicRequestContext> { request, _ in
             let received = HTTPRequest(path: request.uri.path, headers: request.headers)
@@ -63,9 +63,9 @@ final class Origin: Sendable {
         }
         let application = Application(
             responder: responder, configuration: .init(address: .hostname("127.0.0.1", port: 0)),
-            onServerRunning: { channel in port.set(channel.localAddress?.port ?? 0) })
+            onServerRunning: { channel in port.fulfill(channel.localAddress?.port ?? 0) })
         let server = Task { try await application.runService(gracefulShutdownSignals: []) }
-        return Origin(port: await port.value, log, server)
+        return Origin(port: await port.value(), log, server)
     }
 
     /// Starts a server of the samples, which may be stored for a time.

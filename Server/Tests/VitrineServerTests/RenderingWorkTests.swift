@@ -18,10 +18,10 @@ import VitrineServer
     // MARK: Sharing
 
     @Test func aThousandRequestsAreOneFetchAndOneRender() async throws {
-        let gate = Gate()
+        let gate = Promise<Void>()
         let body = try Samples.bytes("lake.jpg")
         let origin = try await Origin.start { _ in
-            await gate.pass()
+            await gate.value()
             return .init(headers: [("Cache-Control", "max-age=60")], body: body)
         }
         let fixture = try RenderingFixture()
@@ -30,7 +30,7 @@ import VitrineServer
         let origins = try await withThrowingTaskGroup(of: Rendering.self) { group in
             for _ in 0..<1_000 { group.addTask { try await fixture.renderer.image(for: url) } }
             try await wait { try fixture.renderer.waiters(for: url) == 1_000 }
-            gate.open()
+            gate.fulfill(())
             return try await group.reduce(into: [Rendering]()) { $0.append($1) }
         }
         #expect(Set(origins.map(\.image)).count == 1)
@@ -44,10 +44,10 @@ import VitrineServer
     }
 
     @Test func fiveSizesAreOneFetchAndOneDecode() async throws {
-        let gate = Gate()
+        let gate = Promise<Void>()
         let body = try Samples.bytes("lake.jpg")
         let origin = try await Origin.start { _ in
-            await gate.pass()
+            await gate.value()
             return .init(headers: [("Cache-Control", "max-age=60")], body: body)
         }
         let fixture = try RenderingFixture()
@@ -56,7 +56,7 @@ import VitrineServer
         let results = try await withThrowingTaskGroup(of: Rendering.self) { group in
             for size in sizes { group.addTask { try await fixture.image(source) { $0.width = size } } }
             try await wait { fixture.renderer.workCount.results == 5 && !origin.requests.isEmpty }
-            gate.open()
+            gate.fulfill(())
             return try await group.reduce(into: [Rendering]()) { $0.append($1) }
         }
         #expect(results.compactMap { $0.image.size?.width }.sorted() == sizes)
@@ -237,12 +237,12 @@ import VitrineServer
     }
 
     @Test func silentAndAbsentServersAreErrorsOfGateways() async throws {
-        let gate = Gate()
+        let gate = Promise<Void>()
         let origin = try await Origin.start { _ in
-            await gate.pass()
+            await gate.value()
             return .init()
         }
-        defer { gate.open() }
+        defer { gate.fulfill(()) }
         let fixture = try RenderingFixture { configuration in
             configuration.sources.totalTimeout = .milliseconds(300)
             configuration.sources.idleTimeout = .milliseconds(300)
@@ -269,12 +269,12 @@ import VitrineServer
     // MARK: Ends
 
     @Test func theLastCancelledRequestStopsTheLoad() async throws {
-        let gate = Gate()
+        let gate = Promise<Void>()
         let origin = try await Origin.start { _ in
-            await gate.pass()
+            await gate.value()
             return .init()
         }
-        defer { gate.open() }
+        defer { gate.fulfill(()) }
         let fixture = try RenderingFixture()
         let url = RenderingFixture.url(origin.url("a"), Self.small)
         let requests = (0..<3).map { _ in Task { try await fixture.renderer.image(for: url) } }
@@ -295,10 +295,10 @@ import VitrineServer
     }
 
     @Test func aRequestEndsAtItsDeadline() async throws {
-        let gate = Gate()
+        let gate = Promise<Void>()
         let body = try Samples.bytes("leaf.png")
         let origin = try await Origin.start { _ in
-            await gate.pass()
+            await gate.value()
             return .init(body: body)
         }
         let fixture = try RenderingFixture()
@@ -310,14 +310,14 @@ import VitrineServer
         }
         #expect(error?.status == 504)
         #expect(error?.code == "deadline-exceeded")
-        gate.open()
+        gate.fulfill(())
         #expect(try await patient.value.image.format == .png)
     }
 
     @Test func fullQueuesRefuseAtOnce() async throws {
-        let gate = Gate()
+        let gate = Promise<Void>()
         let origin = try await Origin.start { _ in
-            await gate.pass()
+            await gate.value()
             return .init(status: 404)
         }
         let fixture = try RenderingFixture { configuration in
@@ -334,7 +334,7 @@ import VitrineServer
         #expect(error?.status == 503)
         #expect(error?.code == "overloaded")
         #expect((1...30).contains(error?.retryAfter ?? 0))
-        gate.open()
+        gate.fulfill(())
         for task in waiting { #expect(await task.value?.status == 404) }
         #expect(fixture.renderer.admission.loads == .init(waiting: 0, running: 0, cost: 0, refused: 1))
         // A refusal is not kept.
@@ -342,9 +342,9 @@ import VitrineServer
     }
 
     @Test func oneSlowHostLeavesRoomForOthers() async throws {
-        let gate = Gate()
+        let gate = Promise<Void>()
         let slow = try await Origin.start { _ in
-            await gate.pass()
+            await gate.value()
             return .init(status: 404)
         }
         let fixture = try RenderingFixture { $0.admission.loadsPerHost = 2 }
@@ -355,7 +355,7 @@ import VitrineServer
         // A source elsewhere is not behind them.
         #expect(try await fixture.image("local:///leaf.png").origin == .made)
         #expect(fixture.renderer.admission.renders.running == 0)
-        gate.open()
+        gate.fulfill(())
         for task in waiting { #expect(await task.value?.status == 404) }
         #expect(slow.requests.count == 6)
     }

@@ -1,5 +1,5 @@
 /// A value that is set once. Any number of tasks and threads can wait for it, before or after that.
-package final class Promise<Value: Sendable>: Sendable {
+public final class Promise<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?
         var lastID = 0
@@ -10,10 +10,10 @@ package final class Promise<Value: Sendable>: Sendable {
     private let state = Locked(State())
 
     /// Creates a promise without a value.
-    package init() {}
+    public init() {}
 
     /// Sets the value and resumes all waiting tasks and threads. Only the first call has an effect.
-    package func fulfill(_ value: Value) {
+    public func fulfill(_ value: Value) {
         let (tasks, threads) = state.withLock { state in
             guard state.value == nil else { return (State().tasks, State().threads) }
             state.value = value
@@ -38,7 +38,7 @@ package final class Promise<Value: Sendable>: Sendable {
     }
 
     /// Returns the value once it is set, even if the calling task is cancelled meanwhile.
-    package nonisolated(nonsending) func value() async -> Value {
+    public nonisolated(nonsending) func value() async -> Value {
         while true {
             let found = await withCheckedContinuation { add($0, id: 0, isCancellable: false) }
             // Only `cancelWait(_:)` resumes with nil, and never with this identifier.

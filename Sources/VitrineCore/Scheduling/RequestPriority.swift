@@ -39,8 +39,7 @@ public final class PrioritySource: Sendable {
     private let state: Locked<State>
 
     /// Creates a source with an initial value.
-    @usableFromInline
-    package init(_ value: RequestPriority = .normal) {
+    public init(_ value: RequestPriority = .normal) {
         state = Locked(State(value: value))
     }
 

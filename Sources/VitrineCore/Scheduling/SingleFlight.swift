@@ -4,9 +4,7 @@ import Synchronization
 ///
 /// ```swift
 /// let thumbnails = SingleFlight<CacheKey, PixelImage>()
-/// let image = try await thumbnails.value(for: key, priority: .high) { flight in
-///     try await queue.run(following: flight.priority) { try await makeThumbnail(key) }
-/// }
+/// let image = try await thumbnails.value(for: key, priority: .high) { _ in try await makeThumbnail(key) }
 /// ```
 ///
 /// - Each subscriber has a priority. The run always has the highest of them.
@@ -14,8 +12,7 @@ import Synchronization
 ///   leaves, the run is cancelled and forgotten: the next subscriber of its key starts a new run, even if the old one
 ///   has not stopped yet.
 /// - Every subscriber receives exactly one result.
-@usableFromInline
-package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// The closure that receives the result of a subscriber, once.
     @usableFromInline
     package typealias ResultHandler = @Sendable (Result<Value, any Error>) -> Void
@@ -24,13 +21,13 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
 
     /// Creates a single flight without runs.
     @inlinable
-    package init() {}
+    public init() {}
 
     /// The number of runs in progress.
-    package var count: Int { flights.withLock { $0.count } }
+    public var count: Int { flights.withLock { $0.count } }
 
     /// Returns the number of subscribers of a key.
-    package func subscriberCount(for key: Key) -> Int {
+    public func subscriberCount(for key: Key) -> Int {
         flights.withLock { $0[key] }?.subscribers.withLock { $0.count } ?? 0
     }
 
@@ -138,7 +135,7 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
     }
 
     @inlinable
-    func leave(_ flight: Flight<Key, Value>, _ id: Int) {
+    func leave(_ flight: Flight<Key, Value>, _ id: Int, throwing error: any Error) {
         let (departed, isLast, isChanged) = flights.withLock { flights in
             flight.subscribers.withLock { subscribers -> (Flight<Key, Value>.Subscriber?, Bool, Bool) in
                 guard let departed = subscribers.remove(id) else { return (nil, false, false) }
@@ -150,13 +147,33 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
                 return (departed, false, flight.priority.store(subscribers.highestPriority))
             }
         }
-        departed?.deliver(.failure(CancellationError()))
+        departed?.deliver(.failure(error))
         if isLast { flight.cancellation.cancel() }
         if isChanged { flight.priority.publish() }
     }
 }
 
 extension SingleFlight {
+    /// Lets the run for a key, or a new one, come to its end without a 
+    public func start(
+        _ key: Key, priority: RequestPriority = .normal,
+        operation: @escaping @Sendable (Flight<Key, Value>) async throws -> Value
+    ) {
+        // Not on this thread, which has other work. This subscriber never leaves.
+        join(key, priority: priority) {
+            Self.run($0, on: globalConcurrentExecutor, operation: operation)
+        } deliver: { _ in
+        }
+    }
+
+    /// Cancels all runs. Their subscribers receive an error.
+    public func cancelAll(throwing error: any Error = CancellationError()) {
+        for flight in flights.withLock({ Array($0.values) }) {
+            flight.finish(.failure(error))
+            flight.cancellation.cancel()
+        }
+    }
+
     /// Returns the value for a key, from the run in progress or from a new one.
     ///
     /// - Parameters:
@@ -166,13 +183,14 @@ extension SingleFlight {
     ///   - operation: The work of a new run. Its task is cancelled when the last caller leaves.
     /// - Throws: `CancellationError` at once when the calling task is cancelled, and the errors of `operation`.
     @inlinable
-    package func value(
+    public func value(
         for key: Key,
         priority: RequestPriority = .normal,
         on executor: (any TaskExecutor)? = nil,
         operation: @escaping @Sendable (Flight<Key, Value>) async throws -> Value
     ) async throws -> Value {
-        try await value(for: key, priority: priority, following: nil, on: executor, operation: operation)
+        let waiter = FlightWaiter<Key, Value>(priority)
+        return try await value(for: key, waiter: waiter, on: executor, operation: operation)
     }
 
     /// Returns the value for a key, for a caller whose priority can change while it waits.
@@ -183,35 +201,51 @@ extension SingleFlight {
         on executor: (any TaskExecutor)? = nil,
         operation: @escaping @Sendable (Flight<Key, Value>) async throws -> Value
     ) async throws -> Value {
-        try await value(
-            for: key, priority: priority.value, following: priority, on: executor, operation: operation)
+        let waiter = FlightWaiter<Key, Value>(priority.value, following: priority)
+        return try await value(for: key, waiter: waiter, on: executor, operation: operation)
+    }
+
+    /// Returns the value for a key, for a caller that leaves at a deadline.
+    ///
+    /// - Throws: ``FlightTimeout`` at the deadline.
+    public func value(
+        for key: Key,
+        priority: RequestPriority = .normal,
+        deadline: ContinuousClock.Instant,
+        operation: @escaping @Sendable (Flight<Key, Value>) async throws -> Value
+    ) async throws -> Value {
+        let waiter = FlightWaiter<Key, Value>(priority)
+        let timer = Task {
+            try await Task.sleep(until: deadline, clock: .continuous)
+            waiter.leave(.timedOut)
+        }
+        defer { timer.cancel() }
+        return try await value(for: key, waiter: waiter, on: nil, operation: operation)
     }
 
     @inlinable
     func value(
         for key: Key,
-        priority: RequestPriority,
-        following source: PrioritySource?,
+        waiter: FlightWaiter<Key, Value>,
         on executor: (any TaskExecutor)?,
         operation: @escaping @Sendable (Flight<Key, Value>) async throws -> Value
     ) async throws -> Value {
         try Task.checkCancellation()
-        let waiter = FlightWaiter<Key, Value>()
         return try await withTaskCancellationHandler {
             let result: Result<Value, any Error> = await withCheckedContinuation { continuation in
                 // Before the work starts, so that a cancellation during its start reaches it.
-                join(key, priority: priority) { subscription in
-                    waiter.begin(subscription, following: source)
+                join(key, priority: waiter.priority) { subscription in
+                    waiter.begin(subscription)
                 } start: { flight in
                     Self.run(flight, on: executor, operation: operation)
                 } deliver: { result in
                     continuation.resume(returning: result)
                 }
             }
-            waiter.end(following: source)
+            waiter.end()
             return try result.get()
         } onCancel: {
-            waiter.cancel()
+            waiter.leave(.cancelled)
         }
     }
 
@@ -241,9 +275,8 @@ extension SingleFlight {
 
 /// One run of the work for a key, as the work sees it.
 ///
-/// The work reads and follows ``priority``, stops when ``cancellation`` is cancelled, and ends with ``finish(_:)``.
-@usableFromInline
-package final class Flight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+/// The work may read ``priority``, which is the highest of all subscribers.
+public final class Flight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     // Inlinable throughout: a generic type that another module cannot specialize costs several times as much.
     @usableFromInline
     struct Subscriber {
@@ -307,9 +340,9 @@ package final class Flight<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     }
 
     /// The identity of the work.
-    @usableFromInline package let key: Key
+    public let key: Key
     /// The highest priority among the subscribers, kept up to date while they join, leave and change.
-    @usableFromInline package let priority: PrioritySource
+    public let priority: PrioritySource
     /// Cancelled when the last subscriber has left.
     @usableFromInline package let cancellation = CancellationToken()
 
@@ -358,20 +391,33 @@ package struct FlightSubscription<Key: Hashable & Sendable, Value: Sendable>: Se
         if isChanged { flight.priority.publish() }
     }
 
-    /// Leaves the run. The subscriber receives a `CancellationError` before the call returns, unless it already has its
-    /// result. When the last subscriber leaves, the run is cancelled.
+    /// Leaves the run. The subscriber receives an error before the call returns, unless it already has its result. When
+    /// the last subscriber leaves, the run is cancelled.
     @inlinable
-    package func leave() {
-        flight.owner.leave(flight, id)
+    package func leave(throwing error: any Error = CancellationError()) {
+        flight.owner.leave(flight, id, throwing: error)
     }
 }
 
-/// Passes the cancellation of an awaiting task, which may come at any moment, to its subscription.
+/// The deadline of a subscriber of ``SingleFlight`` has passed.
+public struct FlightTimeout<Key: Sendable>: Error {
+    /// The key of the run, as its first subscriber had it.
+    public let key: Key
+
+    @usableFromInline
+    init(key: Key) { self.key = key }
+}
+
+/// Passes the cancellation of an awaiting task, or the end of its time, which may come at any moment, to its
+/// subscription.
 @usableFromInline
 final class FlightWaiter<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     @usableFromInline
+    enum Reason: Sendable { case cancelled, timedOut }
+
+    @usableFromInline
     struct State {
-        @usableFromInline var isCancelled = false
+        @usableFromInline var reason: Reason?
         @usableFromInline var subscription: FlightSubscription<Key, Value>?
         @usableFromInline var registration: PrioritySource.Registration?
 
@@ -379,33 +425,46 @@ final class FlightWaiter<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         init() {}
     }
 
+    @usableFromInline let priority: RequestPriority
+    /// The priority if it can change.
+    @usableFromInline let source: PrioritySource?
     @usableFromInline let state = Locked(State())
 
     @inlinable
-    init() {}
+    init(_ priority: RequestPriority, following source: PrioritySource? = nil) {
+        (self.priority, self.source) = (priority, source)
+    }
 
     @inlinable
-    func begin(_ subscription: FlightSubscription<Key, Value>, following source: PrioritySource?) {
+    func begin(_ subscription: FlightSubscription<Key, Value>) {
         let registration = source?.observe { subscription.setPriority($0) }
-        let isCancelled = state.withLock { state in
+        let reason = state.withLock { state in
             state.subscription = subscription
             state.registration = registration
-            return state.isCancelled
+            return state.reason
         }
-        if isCancelled { subscription.leave() }
+        if let reason { Self.leave(subscription, reason) }
     }
 
     @inlinable
-    func cancel() {
+    func leave(_ reason: Reason) {
         let subscription = state.withLock { state in
-            state.isCancelled = true
+            state.reason = state.reason ?? reason
             return state.subscription
         }
-        subscription?.leave()
+        if let subscription { Self.leave(subscription, reason) }
     }
 
     @inlinable
-    func end(following source: PrioritySource?) {
+    static func leave(_ subscription: FlightSubscription<Key, Value>, _ reason: Reason) {
+        switch reason {
+        case .cancelled: subscription.leave()
+        case .timedOut: subscription.leave(throwing: FlightTimeout(key: subscription.flight.key))
+        }
+    }
+
+    @inlinable
+    func end() {
         guard let source, let registration = state.withLock({ $0.registration }) else { return }
         source.remove(registration)
     }

@@ -7,7 +7,9 @@ import Synchronization
 ///
 /// ```swift
 /// let decoding = WorkQueue(limit: 4, reserved: [.high: 1])
-/// let image = try await decoding.run(priority: .high) { try await decode(file) }
+/// let slot = try await decoding.slot(priority: .high)
+/// defer { slot.finish() }
+/// let image = try await decode(file)
 /// ```
 ///
 /// Changing a priority and cancelling take constant time, whether the item waits or runs.
@@ -15,18 +17,24 @@ import Synchronization
 /// **Reserved slots.** `reserved: [.high: 1]` keeps one slot for `.high` and above, so that a burst of prefetching
 /// cannot delay visible images by a whole decode. Reservations of several priorities add up. Every priority can always
 /// use at least one slot.
-package final class WorkQueue: Sendable {
+///
+/// **Costs and groups.** Items may have a cost, such as the bytes that they need. Those that run have at most a capacity
+/// together; one that costs more than that runs alone. An item whose cost does not fit lets no later one pass, so that
+/// it starts some day. Items of a group, such as the requests to a host, may have a limit of their own. Those that wait
+/// for their group only delay no others.
+public final class WorkQueue: Sendable {
     /// The numbers of waiting and running items.
-    package struct Counts: Sendable, Equatable {
+    public struct Counts: Sendable, Equatable {
         /// Items that have no slot yet.
-        package let queued: Int
+        public let queued: Int
         /// Items that have a slot.
-        package let running: Int
+        public let running: Int
+        /// The cost of the running items, and the cost that others have kept.
+        public let cost: Int
 
         /// Creates the counts.
-        package init(queued: Int, running: Int) {
-            self.queued = queued
-            self.running = running
+        package init(queued: Int, running: Int, cost: Int = 0) {
+            (self.queued, self.running, self.cost) = (queued, running, cost)
         }
     }
 
@@ -36,10 +44,30 @@ package final class WorkQueue: Sendable {
     ///
     /// - Parameters:
     ///   - limit: The maximum number of running items. Values below 1 count as 1, which is the default.
+    ///   - bounds: The bounds of costs, groups and waiting items. Default: none.
     ///   - reserved: Slots that only a priority and those above it may use.
     ///   - isSuspended: Whether items start only after ``resume()``.
-    package init(limit: Int = 1, reserved: [RequestPriority: Int] = [:], isSuspended: Bool = false) {
-        state = Locked(WorkQueueState(limit: limit, reserved: reserved, isSuspended: isSuspended))
+    public init(
+        limit: Int = 1, bounds: Bounds = Bounds(), reserved: [RequestPriority: Int] = [:], isSuspended: Bool = false
+    ) {
+        state = Locked(WorkQueueState(limit: limit, bounds: bounds, reserved: reserved, isSuspended: isSuspended))
+    }
+
+    /// Bounds in addition to the number of running items.
+    public struct Bounds: Sendable {
+        let capacity: Int
+        let perGroup: Int
+        let queued: Int
+
+        /// Creates bounds.
+        ///
+        /// - Parameters:
+        ///   - capacity: The cost of all running items together. Default: no bound, as for the others.
+        ///   - perGroup: The running items of one group.
+        ///   - queued: The waiting items. One more is refused.
+        public init(capacity: Int = .max, perGroup: Int = .max, queued: Int = .max) {
+            (self.capacity, self.perGroup, self.queued) = (max(1, capacity), max(1, perGroup), max(0, queued))
+        }
     }
 
     // MARK: Limits
@@ -65,7 +93,9 @@ package final class WorkQueue: Sendable {
     }
 
     /// The numbers of waiting and running items at one moment.
-    package var counts: Counts { state.withLock { Counts(queued: $0.queuedCount, running: $0.runningCount) } }
+    public var counts: Counts {
+        state.withLock { Counts(queued: $0.queuedCount, running: $0.runningCount, cost: $0.usedCost) }
+    }
 
     /// Returns the number of items that wait at one priority.
     package func queuedCount(at priority: RequestPriority) -> Int {
@@ -90,7 +120,8 @@ package final class WorkQueue: Sendable {
     ///
     /// - Parameters:
     ///   - priority: The priority of the work.
-    ///   - onCancel: Called once if the item is cancelled before it ends, on the thread that cancels.
+    ///   - onCancel: Called once if the item is cancelled before it ends, on the thread that cancels. An item that a
+    ///     full queue refuses counts as cancelled.
     ///   - start: Called once a slot is free, on the thread that made it free, possibly before this call returns.
     ///     It must return quickly and never block: no other item of this queue starts meanwhile. The item must be
     ///     finished exactly once, also after a cancellation and when its start fails.
@@ -102,21 +133,20 @@ package final class WorkQueue: Sendable {
         start: @escaping @Sendable (WorkItem) -> Void
     ) -> WorkItem {
         let item = WorkItem(queue: self, priority: priority)
-        enqueue(item, priority: priority, onCancel: onCancel, start: start)
+        if !enqueue(item, onCancel: onCancel, start: start) { onCancel?() }
         return item
     }
 
+    /// - Returns: Whether the queue had room for the item.
     private func enqueue(
-        _ item: WorkItem, priority: RequestPriority, onCancel: (@Sendable () -> Void)?,
-        start: @escaping @Sendable (WorkItem) -> Void
-    ) {
-        let startsNow = state.withLock { state in
-            state.insert(item, priority: priority, start: start, onCancel: onCancel)
-        }
-        if startsNow {
+        _ item: WorkItem, onCancel: (@Sendable () -> Void)?, start: @escaping @Sendable (WorkItem) -> Void
+    ) -> Bool {
+        let insertion = state.withLock { $0.insert(item, start: start, onCancel: onCancel) }
+        if insertion == .started {
             start(item)
             endDraining()
         }
+        return insertion != .refused
     }
 
     // MARK: Calls of items
@@ -128,12 +158,14 @@ package final class WorkQueue: Sendable {
 
     func cancel(_ item: WorkItem) {
         // The removed closures are released and called outside the lock: they may run user code.
-        let (handler, waiters, record) = state.withLock { state in
+        let (handler, waiters, record, mayStart) = state.withLock { state in
             let (handler, record) = state.cancel(item)
-            return (handler, state.takeIdleWaiters(), record)
+            // The next one may fit where this one did not.
+            return (handler, state.takeIdleWaiters(), record, record != nil && state.hasRoomForQueued)
         }
         _ = record
         handler?()
+        if mayStart { startReady() }
         for waiter in waiters { waiter.resume() }
     }
 
@@ -143,6 +175,15 @@ package final class WorkQueue: Sendable {
             return (record, state.takeIdleWaiters(), state.queuedCount > 0)
         }
         _ = record
+        if mayStart { startReady() }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    func keep(_ cost: Int, of item: WorkItem) {
+        let (waiters, mayStart) = state.withLock { state in
+            state.keep(cost, of: item)
+            return (state.takeIdleWaiters(), state.queuedCount > 0)
+        }
         if mayStart { startReady() }
         for waiter in waiters { waiter.resume() }
     }
@@ -177,7 +218,8 @@ extension WorkQueue {
         priority: RequestPriority = .normal,
         operation: nonisolated(nonsending) () async throws -> T
     ) async throws -> T {
-        let (item, _) = try await admission(priority: priority, following: nil)
+        let item = WorkItem(queue: self, priority: priority)
+        if try !begins(item) { try await wait(for: item) }
         defer { item.finish() }
         return try await operation()
     }
@@ -187,30 +229,60 @@ extension WorkQueue {
         following priority: PrioritySource,
         operation: nonisolated(nonsending) () async throws -> T
     ) async throws -> T {
-        let (item, registration) = try await admission(priority: priority.value, following: priority)
+        let item = WorkItem(queue: self, priority: priority.value)
+        let isRunning = try begins(item)
+        let registration = priority.observe { item.priority = $0 }
         defer {
-            if let registration { priority.remove(registration) }
+            priority.remove(registration)
             item.finish()
         }
+        if !isRunning { try await wait(for: item) }
         return try await operation()
     }
 
-    /// Waits for a slot.
-    private nonisolated(nonsending) func admission(
-        priority: RequestPriority, following source: PrioritySource?
-    ) async throws -> (WorkItem, PrioritySource.Registration?) {
+    /// Waits for a slot for work that ``WorkItem/finish()`` ends.
+    ///
+    /// The slot is held until then, whether the item is referenced or not.
+    ///
+    /// - Parameters:
+    ///   - priority: The priority of the work.
+    ///   - cost: Counts against the capacity of the queue.
+    ///   - group: Counts against the bound of groups; nil for work without one.
+    ///   - deadline: When the work leaves the queue; nil for never.
+    /// - Throws: ``WorkQueueError``, and `CancellationError` at once if the calling task is cancelled.
+    public nonisolated(nonsending) func slot(
+        priority: RequestPriority = .normal, cost: Int = 0, group: String? = nil,
+        deadline: ContinuousClock.Instant? = nil
+    ) async throws -> WorkItem {
+        let item = WorkItem(queue: self, priority: priority, cost: cost, group: group)
+        if try !begins(item) { try await wait(for: item, deadline: deadline) }
+        return item
+    }
+
+    /// Gives a new item a slot, if one is free.
+    private func begins(_ item: WorkItem) throws -> Bool {
         try Task.checkCancellation()
-        let item = WorkItem(queue: self, priority: priority)
-        if state.withLock({ $0.admit(item, priority: priority) }) {
-            return (item, source?.observe { item.priority = $0 })
-        }
+        return state.withLock { $0.admit(item) }
+    }
+
+    /// Waits for a slot for a new item.
+    private nonisolated(nonsending) func wait(
+        for item: WorkItem, deadline: ContinuousClock.Instant? = nil
+    ) async throws {
         let admission = Promise<Bool>()
-        enqueue(
-            item, priority: priority,
+        let isQueued = enqueue(
+            item,
             onCancel: { admission.fulfill(false) },
             start: { _ in admission.fulfill(true) })
-        let registration = source?.observe { item.priority = $0 }
-        if item.state == .running { return (item, registration) }
+        guard isQueued else { throw WorkQueueError.full }
+        if item.isRunning { return }
+        let timer = deadline.map { deadline in
+            Task {
+                try await Task.sleep(until: deadline, clock: .continuous)
+                item.cancel()
+            }
+        }
+        defer { timer?.cancel() }
         let isAdmitted = await withTaskCancellationHandler {
             await admission.value()
         } onCancel: {
@@ -219,21 +291,30 @@ extension WorkQueue {
         guard isAdmitted, !Task.isCancelled else {
             // Does nothing for an item that left the queue; gives the slot back if the cancellation came just after.
             item.finish()
-            if let source, let registration { source.remove(registration) }
-            throw CancellationError()
+            if Task.isCancelled { throw CancellationError() }
+            throw WorkQueueError.timedOut
         }
-        return (item, registration)
     }
 }
 
+/// The reason why a ``WorkQueue`` has no slot for an item.
+public enum WorkQueueError: Error {
+    /// As many items wait as may.
+    case full
+    /// The deadline of the item has passed.
+    case timedOut
+}
+
 /// A piece of work on a ``WorkQueue``: the handle for its priority, its cancellation and, after `start`, its end.
-package final class WorkItem: Sendable {
+public final class WorkItem: Sendable {
     /// The state of an item.
     package enum State: Int, Sendable {
         /// Waiting for a slot.
         case queued
         /// Has a slot.
         case running
+        /// Has given its slot back, and keeps a part of its cost.
+        case keepingCost
         /// Has ended and given its slot back.
         case finished
         /// Was cancelled before it started, or while it ran, and has ended since.
@@ -248,14 +329,21 @@ package final class WorkItem: Sendable {
     /// Raw value of the priority. Written under the queue's lock only.
     let rawPriority: Atomic<Int>
     let cancelFlag = Atomic<Bool>(false)
+    let cost: Int
+    let group: String?
 
-    init(queue: WorkQueue, priority: RequestPriority) {
+    init(queue: WorkQueue, priority: RequestPriority, cost: Int = 0, group: String? = nil) {
         self.queue = queue
+        // Sums of these cannot overflow.
+        self.cost = min(max(0, cost), 1 << 48)
+        self.group = group
         rawPriority = Atomic(priority.rawValue)
     }
 
     /// The current state.
     package var state: State { State(rawValue: rawState.load(ordering: .acquiring)) ?? .finished }
+    /// Whether the item has a slot.
+    public var isRunning: Bool { state == .running }
 
     /// Whether ``cancel()`` was called before the item ended. Cheap enough for an inner loop.
     package var isCancelled: Bool { cancelFlag.load(ordering: .relaxed) }
@@ -277,8 +365,15 @@ package final class WorkItem: Sendable {
         queue.cancel(self)
     }
 
-    /// Ends an item that was enqueued with a `start` closure, and gives its slot to the next. Later calls do nothing.
-    package func finish() {
+    /// Ends an item of a `start` closure or of ``WorkQueue/slot(priority:cost:group:deadline:)``, and gives its slot to
+    /// the next. Later calls do nothing.
+    public func finish() {
         queue.finish(self)
+    }
+
+    /// Gives the slot of a running item back and keeps a part of its cost until ``finish()``, for work that continues
+    /// beside the queue.
+    public func keep(cost: Int) {
+        queue.keep(cost, of: self)
     }
 }

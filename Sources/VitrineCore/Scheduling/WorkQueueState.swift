@@ -7,6 +7,8 @@ struct WorkQueueState {
         var item: WorkItem?
         var start: (@Sendable (WorkItem) -> Void)?
         var onCancel: (@Sendable () -> Void)?
+        /// The cost that counts while the item runs or keeps a part of it.
+        var cost = 0
         var previous = -1
         var next = -1
     }
@@ -23,7 +25,11 @@ struct WorkQueueState {
     var idleWaiters: [CheckedContinuation<Void, Never>] = []
     private(set) var queuedCount = 0
     private(set) var runningCount = 0
+    private(set) var usedCost = 0
 
+    private let bounds: WorkQueue.Bounds
+    /// The running items of each group; empty without a bound of groups.
+    private var groups: [String: Int] = [:]
     /// Slots that priorities below the index may not use.
     private let reservedFrom: [Int]
     private let hasReservations: Bool
@@ -33,8 +39,9 @@ struct WorkQueueState {
     private var isDraining = false
     private var mustLookAgain = false
 
-    init(limit: Int, reserved: [RequestPriority: Int], isSuspended: Bool) {
+    init(limit: Int, bounds: WorkQueue.Bounds, reserved: [RequestPriority: Int], isSuspended: Bool) {
         self.limit = max(1, limit)
+        self.bounds = bounds
         self.isSuspended = isSuspended
         let levels = RequestPriority.allCases.count
         lines = Array(repeating: Line(), count: levels)
@@ -55,35 +62,48 @@ struct WorkQueueState {
     }
 
     var isIdle: Bool { queuedCount == 0 && runningCount == 0 }
+    /// Whether a waiting item may have a slot, if its cost and its group allow it.
+    var hasRoomForQueued: Bool { queuedCount > 0 && runningCount < limit && !isSuspended }
 
     // MARK: Joining
 
+    enum Insertion {
+        /// The item has a slot already. The caller starts it and calls `endDraining`.
+        case started
+        case queued
+        /// As many items wait as may. The item has ended.
+        case refused
+    }
+
     /// Adds a new item.
-    ///
-    /// - Returns: Whether the item has a slot already. The caller then starts it and calls `endDraining`.
     mutating func insert(
-        _ item: WorkItem, priority: RequestPriority,
-        start: @escaping @Sendable (WorkItem) -> Void, onCancel: (@Sendable () -> Void)?
-    ) -> Bool {
+        _ item: WorkItem, start: @escaping @Sendable (WorkItem) -> Void, onCancel: (@Sendable () -> Void)?
+    ) -> Insertion {
+        let priority = item.priority
+        let beginsNow = mayBegin(item, at: priority)
+        guard beginsNow || queuedCount < bounds.queued else {
+            item.rawState.store(WorkItem.State.cancelled.rawValue, ordering: .releasing)
+            return .refused
+        }
         let index = add(item)
         records[index].onCancel = onCancel
-        if mayBegin(at: priority) {
+        if beginsNow {
             isDraining = true
             mustLookAgain = false
-            begin(item, at: priority.rawValue)
-            return true
+            begin(item, index, at: priority.rawValue)
+            return .started
         }
         records[index].start = start
         append(index, to: priority.rawValue)
         mustLookAgain = true
-        return false
+        return .queued
     }
 
     /// Gives a new item a slot if one is free for it. There is nothing to start: the caller runs the work.
-    mutating func admit(_ item: WorkItem, priority: RequestPriority) -> Bool {
-        guard mayBegin(at: priority) else { return false }
-        _ = add(item)
-        begin(item, at: priority.rawValue)
+    mutating func admit(_ item: WorkItem) -> Bool {
+        let priority = item.priority
+        guard mayBegin(item, at: priority) else { return false }
+        begin(item, add(item), at: priority.rawValue)
         return true
     }
 
@@ -97,17 +117,40 @@ struct WorkQueueState {
     }
 
     /// Whether a new item has a slot at once.
-    private func mayBegin(at priority: RequestPriority) -> Bool {
+    private func mayBegin(_ item: WorkItem, at priority: RequestPriority) -> Bool {
         guard !isDraining, !isSuspended else { return false }
         // Items that wait at this priority or above came first or are more urgent. Those below do not matter.
-        guard queuedCount == 0 || lines[priority.rawValue...].allSatisfy({ $0.count == 0 }) else { return false }
-        return hasSlot(for: priority)
+        guard queuedCount == 0 || lines[priority.rawValue...].allSatisfy({ firstOfFreeGroup(in: $0) == nil })
+        else { return false }
+        return hasSlot(for: priority) && hasCapacity(for: item) && !isFull(item.group)
     }
 
-    private mutating func begin(_ item: WorkItem, at level: Int) {
+    private mutating func begin(_ item: WorkItem, _ index: Int, at level: Int) {
         running[level] += 1
         runningCount += 1
+        usedCost += item.cost
+        records[index].cost = item.cost
+        if bounds.perGroup < .max, let group = item.group { groups[group, default: 0] += 1 }
         item.rawState.store(WorkItem.State.running.rawValue, ordering: .releasing)
+    }
+
+    private func hasCapacity(for item: WorkItem) -> Bool {
+        // An item that costs more than all may together runs alone.
+        runningCount == 0 || usedCost <= bounds.capacity - min(item.cost, bounds.capacity)
+    }
+
+    private func isFull(_ group: String?) -> Bool {
+        guard bounds.perGroup < .max, let group, let count = groups[group] else { return false }
+        return count >= bounds.perGroup
+    }
+
+    /// Returns the first item that does not wait for its group; nil if there is none.
+    private func firstOfFreeGroup(in line: Line) -> Int? {
+        var index = line.first
+        if bounds.perGroup < .max {
+            while index >= 0, isFull(records[index].item?.group) { index = records[index].next }
+        }
+        return index >= 0 ? index : nil
     }
 
     private func hasSlot(for priority: RequestPriority) -> Bool {
@@ -141,11 +184,13 @@ struct WorkQueueState {
         if mustLookAgain, queuedCount > 0, !isSuspended, runningCount < limit {
             var level = lines.count - 1
             while level >= 0 {
-                let index = lines[level].first
-                if index >= 0, let priority = RequestPriority(rawValue: level), hasSlot(for: priority),
-                    let item = records[index].item, let start = records[index].start.take() {
+                if let index = firstOfFreeGroup(in: lines[level]), let item = records[index].item {
+                    // No less urgent or later item passes one that does not fit.
+                    guard let priority = RequestPriority(rawValue: level), hasSlot(for: priority),
+                        hasCapacity(for: item), let start = records[index].start.take()
+                    else { break }
                     remove(index, from: level)
-                    begin(item, at: level)
+                    begin(item, index, at: level)
                     return (item, start)
                 }
                 level -= 1
@@ -168,7 +213,7 @@ struct WorkQueueState {
         if item.state == .queued {
             remove(index, from: old)
             append(index, to: priority.rawValue)
-        } else {
+        } else if item.state == .running {
             running[old] -= 1
             running[priority.rawValue] += 1
         }
@@ -190,12 +235,30 @@ struct WorkQueueState {
     /// - Returns: The record to release outside the lock; nil if the item was not running.
     mutating func finish(_ item: WorkItem) -> Record? {
         let index = item.slot.load(ordering: .relaxed)
-        guard index >= 0, item.state == .running else { return nil }
-        running[item.rawPriority.load(ordering: .relaxed)] -= 1
-        runningCount -= 1
+        guard index >= 0, item.state != .queued else { return nil }
+        if item.state == .running { giveBackSlot(of: item) }
+        usedCost -= records[index].cost
         let end: WorkItem.State = item.isCancelled ? .cancelled : .finished
         item.rawState.store(end.rawValue, ordering: .releasing)
         return release(index)
+    }
+
+    /// Gives the slot of a running item back, and keeps a part of its cost until the item ends.
+    mutating func keep(_ cost: Int, of item: WorkItem) {
+        let index = item.slot.load(ordering: .relaxed)
+        guard index >= 0, item.state == .running else { return }
+        giveBackSlot(of: item)
+        let kept = min(max(0, cost), records[index].cost)
+        usedCost -= records[index].cost - kept
+        records[index].cost = kept
+        item.rawState.store(WorkItem.State.keepingCost.rawValue, ordering: .releasing)
+    }
+
+    private mutating func giveBackSlot(of item: WorkItem) {
+        running[item.rawPriority.load(ordering: .relaxed)] -= 1
+        runningCount -= 1
+        guard bounds.perGroup < .max, let group = item.group, let count = groups[group] else { return }
+        groups[group] = count > 1 ? count - 1 : nil
     }
 
     mutating func takeIdleWaiters() -> [CheckedContinuation<Void, Never>] {

@@ -178,6 +178,83 @@ struct SingleFlightTests {
         #expect(try await task.value == 3)
     }
 
+    @Test func aCallerLeavesAtItsDeadlineAndTheLastOneCancels() async throws {
+        let flights = Flights()
+        let gate = Gate()
+        let patient = Task {
+            try await flights.value(for: "key") { _ in
+                await gate.wait()
+                return 5
+            }
+        }
+        while flights.subscriberCount(for: "key") == 0 { await Task.yield() }
+        let timeout = await #expect(throws: FlightTimeout<CacheKey>.self) {
+            try await flights.value(for: "key", deadline: .now) { _ in 6 }
+        }
+        #expect(timeout?.key == "key")
+        #expect(flights.subscriberCount(for: "key") == 1)
+        gate.open()
+        #expect(try await patient.value == 5)
+        // The time may pass before the work starts.
+        let started = Counter(), stopped = Counter()
+        await #expect(throws: FlightTimeout<CacheKey>.self) {
+            try await flights.value(for: "other", deadline: .now) { _ in
+                let stop = Gate()
+                _ = started.add(1)
+                await withTaskCancellationHandler { await stop.wait() } onCancel: { stop.open() }
+                return stopped.add(1)
+            }
+        }
+        #expect(flights.count == 0)
+        while stopped.value < started.value { await Task.yield() }
+    }
+
+    @Test func aResultBeforeTheDeadlineIsDelivered() async throws {
+        let flights = Flights()
+        #expect(try await flights.value(for: "key", deadline: .now + .seconds(3_600)) { _ in 8 } == 8)
+    }
+
+    @Test func startedWorkEndsWithoutACaller() async throws {
+        let flights = Flights()
+        let gate = Gate(), started = Gate(), ended = Gate()
+        flights.start("key", priority: .low) { flight in
+            #expect(flight.priority.value == .low)
+            started.open()
+            await gate.wait()
+            #expect(!Task.isCancelled)
+            ended.open()
+            return 9
+        }
+        await started.wait()
+        let caller = Task { try await flights.value(for: "key") { _ in 10 } }
+        while flights.subscriberCount(for: "key") < 2 { await Task.yield() }
+        caller.cancel()
+        await #expect(throws: CancellationError.self) { try await caller.value }
+        #expect(flights.count == 1)
+        gate.open()
+        await ended.wait()
+        while flights.count > 0 { await Task.yield() }
+    }
+
+    @Test func cancellingAllEndsEachCallerWithTheError() async {
+        let flights = Flights()
+        let stopped = Counter()
+        let tasks = ["one", "two"].map { key in
+            Task {
+                try await flights.value(for: CacheKey(key)) { _ in
+                    let stop = Gate()
+                    await withTaskCancellationHandler { await stop.wait() } onCancel: { stop.open() }
+                    return stopped.add(1)
+                }
+            }
+        }
+        while flights.count < 2 { await Task.yield() }
+        flights.cancelAll(throwing: Failure())
+        #expect(flights.count == 0)
+        for task in tasks { await #expect(throws: Failure.self) { try await task.value } }
+        while stopped.value < 2 { await Task.yield() }
+    }
+
     @Test func everyCallerGetsExactlyOneResultUnderRaces() async {
         let flights = Flights()
         let delivered = Counter(), values = Counter()

@@ -194,6 +194,142 @@ struct WorkQueueTests {
         #expect(log.all == ["follower", "other"])
     }
 
+    // MARK: Costs, groups and bounds
+
+    /// Waits for a slot in a task, and returns when it is in line.
+    private func wait(
+        in queue: WorkQueue, cost: Int = 0, group: String? = nil, priority: RequestPriority = .normal
+    ) async -> Task<WorkItem, any Error> {
+        let count = queue.counts.queued
+        let task = Task { try await queue.slot(priority: priority, cost: cost, group: group) }
+        while queue.counts.queued == count { await Task.yield() }
+        return task
+    }
+
+    @Test func runningItemsFitTheCapacityTogetherAndNoneIsPassed() async throws {
+        let queue = WorkQueue(limit: 10, bounds: .init(capacity: 100))
+        let first = try await queue.slot(cost: 60)
+        let large = await wait(in: queue, cost: 60)
+        let small = await wait(in: queue, cost: 10)
+        #expect(queue.counts == .init(queued: 2, running: 1, cost: 60))
+        first.finish()
+        first.finish()
+        let items = [try await large.value, try await small.value]
+        #expect(queue.counts == .init(queued: 0, running: 2, cost: 70))
+        for item in items { item.finish() }
+        #expect(queue.counts == .init(queued: 0, running: 0))
+    }
+
+    @Test func anItemOfMoreThanTheCapacityRunsAlone() async throws {
+        let queue = WorkQueue(limit: 10, bounds: .init(capacity: 100))
+        let large = try await queue.slot(cost: .max)
+        let small = await wait(in: queue, cost: 1)
+        large.finish()
+        let item = try await small.value
+        let next = await wait(in: queue, cost: 1_000)
+        item.finish()
+        try await next.value.finish()
+        #expect(queue.counts == .init(queued: 0, running: 0))
+    }
+
+    @Test func theNextItemStartsWhenOneThatDidNotFitIsCancelled() async throws {
+        let queue = WorkQueue(limit: 10, bounds: .init(capacity: 100))
+        let first = try await queue.slot(cost: 60)
+        let large = await wait(in: queue, cost: 60)
+        let small = await wait(in: queue, cost: 10)
+        large.cancel()
+        await #expect(throws: CancellationError.self) { try await large.value }
+        #expect(try await small.value.state == .running)
+        #expect(queue.counts == .init(queued: 0, running: 2, cost: 70))
+        first.finish()
+    }
+
+    @Test func anItemKeepsAPartOfItsCostWithoutItsSlot() async throws {
+        let queue = WorkQueue(bounds: .init(capacity: 100))
+        let first = try await queue.slot(cost: 80)
+        let second = await wait(in: queue, cost: 30)
+        first.keep(cost: 90)
+        #expect(first.state == .keepingCost)
+        // Nothing else has a slot, so the second one counts as alone.
+        let item = try await second.value
+        #expect(queue.counts == .init(queued: 0, running: 1, cost: 110))
+        first.keep(cost: 1)
+        first.priority = .high
+        #expect(queue.counts.cost == 110)
+        first.finish()
+        first.finish()
+        #expect(first.state == .finished)
+        #expect(queue.counts == .init(queued: 0, running: 1, cost: 30))
+        item.finish()
+        #expect(queue.counts == .init(queued: 0, running: 0))
+    }
+
+    @Test func aFullGroupDelaysNoOthers() async throws {
+        let queue = WorkQueue(limit: 3, bounds: .init(perGroup: 1))
+        let first = try await queue.slot(group: "a")
+        let second = await wait(in: queue, group: "a", priority: .high)
+        // Neither those of another group nor those of none wait behind it.
+        let other = try await queue.slot(group: "b")
+        let last = try await queue.slot()
+        #expect(queue.counts == .init(queued: 1, running: 3))
+        last.finish()
+        #expect(queue.counts == .init(queued: 1, running: 2))
+        first.finish()
+        #expect(try await second.value.state == .running)
+        let third = await wait(in: queue, group: "b")
+        other.keep(cost: 0)
+        #expect(try await third.value.state == .running)
+    }
+
+    @Test func anItemPassesThoseOfAFullGroupInLine() async throws {
+        let queue = WorkQueue(limit: 2, bounds: .init(perGroup: 1))
+        let items = [try await queue.slot(group: "a"), try await queue.slot()]
+        let log = Recorder<String>()
+        let names = ["a", "b", nil]
+        var tasks: [Task<Void, any Error>] = []
+        for (index, name) in names.enumerated() {
+            tasks.append(
+                Task {
+                    let slot = try await queue.slot(group: name)
+                    log.add(name ?? "none")
+                    slot.finish()
+                })
+            while queue.counts.queued == index { await Task.yield() }
+        }
+        items[1].finish()
+        try await tasks[1].value
+        try await tasks[2].value
+        #expect(Set(log.all) == ["b", "none"])
+        items[0].finish()
+        try await tasks[0].value
+        #expect(log.all.last == "a")
+        #expect(queue.counts == .init(queued: 0, running: 0))
+    }
+
+    @Test func aFullQueueRefusesAtOnce() async throws {
+        let queue = WorkQueue(bounds: .init(queued: 1))
+        let first = try await queue.slot()
+        let second = await wait(in: queue)
+        await #expect(throws: WorkQueueError.full) { try await queue.slot(priority: .veryHigh) }
+        let log = Recorder<String>()
+        let refused = queue.enqueue(onCancel: { log.add("cancelled") }) { _ in log.add("wrong") }
+        #expect(refused.state == .cancelled)
+        #expect(log.all == ["cancelled"])
+        first.finish()
+        try await second.value.finish()
+        #expect(queue.counts == .init(queued: 0, running: 0))
+    }
+
+    @Test func anItemLeavesTheQueueAtItsDeadline() async throws {
+        let queue = WorkQueue()
+        let first = try await queue.slot()
+        await #expect(throws: WorkQueueError.timedOut) { try await queue.slot(deadline: .now) }
+        #expect(queue.counts == .init(queued: 0, running: 1))
+        first.finish()
+        // No item that starts at once has a deadline.
+        #expect(try await queue.slot(deadline: .now).state == .running)
+    }
+
     @Test func finishedWorkIsReleased() {
         final class Captured: Sendable {}
         weak var captured: Captured?

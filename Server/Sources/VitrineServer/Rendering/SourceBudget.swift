@@ -205,7 +205,7 @@ package final class SourceReservation: Sendable {
     /// The error of ``reserve(_:)``; nil if there was none.
     var error: RequestError? { refusal.withLock { $0 } }
     /// The time that it has waited.
-    var waited: Duration { queue.total }
+    var waited: Duration { queue.total() }
 
     /// Reserves a number of bytes in all, if they fit now.
     package func reserveNow(_ bytes: Int) -> Bool { budget.reserveNow(bytes, holder: id, host: host) }
@@ -235,7 +235,8 @@ package final class SourceReservation: Sendable {
 /// The time that work waits for a place in this server, rather than for its source or its render.
 package final class QueueTime: Sendable {
     private struct State {
-        var total = Duration.zero
+        /// The times in queues until now, in their order.
+        var waits: [Range<ContinuousClock.Instant>] = []
         var began: ContinuousClock.Instant?
         var followed: QueueTime?
     }
@@ -249,7 +250,7 @@ package final class QueueTime: Sendable {
     package func end() {
         state.withLock { state in
             guard let began = state.began else { return }
-            state.total += .now - began
+            state.waits.append(began..<max(began, .now))
             state.began = nil
         }
     }
@@ -262,21 +263,21 @@ package final class QueueTime: Sendable {
         return isWaiting || followed?.isWaiting == true
     }
 
-    /// The time so far.
-    package var total: Duration {
-        let (total, followed) = state.withLock { state in
-            (state.total + (state.began.map { .now - $0 } ?? .zero), state.followed)
+    /// The time so far, or that since a caller began to wait for the work.
+    package func total(since start: ContinuousClock.Instant? = nil) -> Duration {
+        let (waits, followed) = state.withLock { state in
+            (state.waits + (state.began.map { [$0..<max($0, .now)] } ?? []), state.followed)
         }
-        return total + (followed?.total ?? .zero)
+        return waits.reduce(followed?.total(since: start) ?? .zero) { total, wait in
+            let begin = max(wait.lowerBound, start ?? wait.lowerBound)
+            return total + max(.zero, wait.upperBound - begin)
+        }
     }
 
-    /// Whether a queue is why work has not ended: it waits in one, or did so for at least half of the time.
-    ///
-    /// - Parameters:
-    ///   - start: When a caller began to wait for the work.
-    ///   - before: The time in queues until then.
-    func isReason(since start: ContinuousClock.Instant, before: Duration) -> Bool {
-        isWaiting || (total - before) * 2 >= ContinuousClock.now - start
+    /// Whether a queue is why work has not ended: it waits in one, or did so for at least half of the time since a
+    /// caller began to wait for it.
+    func isReason(since start: ContinuousClock.Instant) -> Bool {
+        isWaiting || total(since: start) * 2 >= ContinuousClock.now - start
     }
 }
 

@@ -186,7 +186,7 @@ final class SourceGroups: Sendable {
                 return false
             }
             state.nextID += 1
-            var group = Group(id: state.nextID, priority: SharedPriority(priority.value))
+            var group = Group(id: state.nextID, priority: SharedPriority(PrioritySource(priority.value)))
             priority.queue.follow(group.priority.queue)
             group.members[id] = member
             let (source, own, shared) = (member.job.source, GroupID(key: key, number: group.id), group.priority)
@@ -357,25 +357,25 @@ final class SourceGroups: Sendable {
     private func start(
         _ members: [Member], loaded: Loaded, place: Place, times: Times, priority: RequestPriority
     ) {
-        let gate = Gate()
+        let start = Promise<Void>()
         var deliveries: [(Member, Delivery)] = []
         for member in members {
             do throws(RequestError) {
                 let plan = try plan(member.job, loaded)
                 let task = pipeline.start(
-                    request(plan, source: member.job.source, original: loaded.original, gate: gate, priority: priority))
+                    request(plan, source: member.job.source, original: loaded.original, start: start, priority: priority))
                 deliveries.append((member, .success((.render(task, plan, loaded, place), times))))
             } catch {
                 deliveries.append((member, .failure(error)))
             }
         }
         // The pipeline has them all in one batch now.
-        gate.open()
+        start.fulfill(())
         for (member, delivery) in deliveries { member.continuation.resume(returning: delivery) }
     }
 
     private func request(
-        _ plan: RenderPlan, source: SourceTable.Source, original: SourceTable.Original, gate: Gate,
+        _ plan: RenderPlan, source: SourceTable.Source, original: SourceTable.Original, start: Promise<Void>,
         priority: RequestPriority
     ) -> ImageRequest {
         let moment =
@@ -385,7 +385,7 @@ final class SourceGroups: Sendable {
             }
         let identity = source.key.appending(original.version).appending("page \(plan.page)").appending(moment)
         let image = BuiltInSource.bytes(identity: identity, page: plan.page, at: plan.moment) {
-            await gate.pass()
+            await start.value()
             return original.bytes
         }
         var request = ImageRequest(image, resizing: plan.resizer, processors: plan.processors, priority: priority)
