@@ -132,10 +132,6 @@ struct SigningTests {
         #expect(S3Time.parse(iso: "2013-05-24T00:00:00Z") == .seconds(1_369_353_600))
         #expect(S3Time.parse(iso: "2013-05-24T00:00:00.25Z") == .milliseconds(1_369_353_600_250))
         #expect(S3Time.parse(iso: "20130524T000000Z") == .seconds(1_369_353_600))
-        #expect(S3Time.parse(http: "Fri, 24 May 2013 00:00:00 GMT") == .seconds(1_369_353_600))
-        #expect(S3Time.delay("120", now: .zero) == .seconds(120))
-        #expect(S3Time.delay("Fri, 24 May 2013 00:00:10 GMT", now: .seconds(1_369_353_600)) == .seconds(10))
-        #expect(S3Time.delay("Fri, 24 May 2013 00:00:00 GMT", now: .seconds(1_369_353_700)) == .zero)
     }
 
     @Test(
@@ -143,12 +139,10 @@ struct SigningTests {
         arguments: [
             "", "2013-05-24", "2013-13-24T00:00:00Z", "2013-02-29T00:00:00Z", "2013-05-24T24:00:00Z",
             "2013-05-24T00:00:00.Z", "2013-05-24T00:00:00", "2013-05-24T00:00:00Z ", "+013-05-24T00:00:00Z",
-            "Fri, 31 Feb 2013 00:00:00 GMT", "Fri, 24 May 2013 00:00 GMT", "Fri, 24 May 2013 00:00:00 CET", "-1"
+            "Fri, 24 May 2013 00:00:00 GMT", "-1"
         ])
     func malformedDatesAreRefused(text: String) {
         #expect(S3Time.parse(iso: text) == nil)
-        #expect(S3Time.parse(http: text) == nil)
-        #expect(S3Time.delay(text, now: .zero) == nil)
     }
 
     @Test("Stamps of random times are read as the same times, and changed ones never trap")

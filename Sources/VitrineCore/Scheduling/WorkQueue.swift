@@ -18,10 +18,10 @@ import Synchronization
 /// cannot delay visible images by a whole decode. Reservations of several priorities add up. Every priority can always
 /// use at least one slot.
 ///
-/// **Costs and groups.** Items may have a cost, such as the bytes that they need. Those that run have at most a capacity
-/// together; one that costs more than that runs alone. An item whose cost does not fit lets no later one pass, so that
-/// it starts some day. Items of a group, such as the requests to a host, may have a limit of their own. Those that wait
-/// for their group only delay no others.
+/// **Costs and groups.** Items may have a cost, such as the bytes that they need. Running items have at most a capacity
+/// together; one that costs more runs alone. No later item passes one whose cost does not fit, so that it starts some
+/// day. Items of a group, such as the requests to a host, may have a limit of their own. Those that wait for their group
+/// only delay no others.
 public final class WorkQueue: Sendable {
     /// The numbers of waiting and running items.
     public struct Counts: Sendable, Equatable {

@@ -188,14 +188,14 @@ enum DeltaSeconds {
 }
 
 /// Parses `Retry-After` (RFC 9110, section 10.2.3).
-package enum RetryAfter {
+public enum RetryAfter {
     /// Returns the time to wait; nil if the value is invalid, and zero for a date in the past.
     ///
     /// - Parameters:
     ///   - value: Seconds, or a date.
     ///   - now: The time of day, since 1970.
     ///   - ceiling: The longest result.
-    package static func delay(_ value: String, now: Duration, upTo ceiling: Duration = longest) -> Duration? {
+    public static func delay(_ value: String, now: Duration, upTo ceiling: Duration = longest) -> Duration? {
         if !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
             // Ten digits are more than thirty years.
             return min(.seconds(value.utf8.count < 10 ? Int64(value) ?? 0 : 1_000_000_000), ceiling)
@@ -205,5 +205,5 @@ package enum RetryAfter {
     }
 
     /// The default limit: one day.
-    package static let longest = Duration.seconds(86_400)
+    public static let longest = Duration.seconds(86_400)
 }

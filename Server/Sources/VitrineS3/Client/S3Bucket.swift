@@ -23,7 +23,8 @@ public struct S3Object: Sendable, Hashable {
         self.key = key
         size = head.contentLength
         entityTag = head.headers["ETag"]
-        lastModified = head.headers["Last-Modified"].flatMap(S3Time.parse(http:))
+        lastModified = head.headers["Last-Modified"]
+            .flatMap { HTTPDate.seconds($0, now: WallClock.system.now) }.map { .seconds($0) }
         contentType = head.headers["Content-Type"]
         for (name, value) in head.headers {
             let name = name.lowercased()

@@ -137,7 +137,7 @@ struct S3Failure {
         let address = call.address
         let code = report.code
         let fields = answer.head.headers
-        let retryAfter = fields["Retry-After"].flatMap { S3Time.delay($0, now: now) }
+        let retryAfter = fields["Retry-After"].flatMap { RetryAfter.delay($0, now: now) }
         let other = S3Error.server(address, status: status, code: code, message: report.message)
         switch (status, code) {
         case (300..<400, _), (400, "AuthorizationHeaderMalformed"):
@@ -176,7 +176,9 @@ struct S3Failure {
         case "ExpiredToken", "InvalidToken", "InvalidAccessKeyId", "TokenRefreshRequired": return .renewCredentials
         default: break
         }
-        guard let time = date.flatMap(S3Time.parse(http:)) else { return .none }
+        guard let time = date.flatMap({ HTTPDate.seconds($0, now: now) }).map({ Duration.seconds($0) }) else {
+            return .none
+        }
         let difference = time - signedAt
         // Servers accept 15 minutes; an answer is younger than one.
         return difference > .seconds(60) || difference < .seconds(-60) ? .setClock(time - now) : .none

@@ -1,7 +1,6 @@
 import VitrineNetwork
 
-/// Dates of S3: the stamps of signatures, ISO 8601 in bodies, and dates of HTTP in header fields. All are times since
-/// 1970 in UTC.
+/// Dates of S3: the stamps of signatures, and ISO 8601 in bodies. All are times since 1970 in UTC.
 package enum S3Time {
     /// Returns `20130524T000000Z`.
     package static func stamp(_ time: Duration) -> String {
@@ -48,37 +47,6 @@ package enum S3Time {
             return nil
         }
         return .seconds(seconds) + .nanoseconds(fraction)
-    }
-
-    /// Parses `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7); nil for others.
-    package static func parse(http text: String) -> Duration? {
-        let words = text.split(separator: " ")
-        guard words.count == 6, words[0].hasSuffix(","), words[5] == "GMT",
-            let month = months.firstIndex(of: String(words[2])), let day = digits(words[1], 2),
-            let year = digits(words[3], 4)
-        else { return nil }
-        let clock = words[4].split(separator: ":", omittingEmptySubsequences: false)
-        guard clock.count == 3, let hour = digits(clock[0], 2), let minute = digits(clock[1], 2),
-            let second = digits(clock[2], 2)
-        else { return nil }
-        return seconds(year: year, month: Int64(month + 1), day: day, hour: hour, minute: minute, second: second).map {
-            .seconds($0)
-        }
-    }
-
-    /// Parses the value of a `Retry-After` field: a number of seconds, or a date.
-    package static func delay(_ text: String, now: Duration) -> Duration? {
-        if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
-            return .seconds(min(Int64(text) ?? .max, 1 << 40))
-        }
-        return parse(http: text).map { max(.zero, $0 - now) }
-    }
-
-    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-
-    private static func digits(_ text: Substring, _ count: Int) -> Int64? {
-        guard text.utf8.count == count, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        return Int64(text)
     }
 
     private static func seconds(

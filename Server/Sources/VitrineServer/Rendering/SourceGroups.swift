@@ -362,8 +362,9 @@ final class SourceGroups: Sendable {
         for member in members {
             do throws(RequestError) {
                 let plan = try plan(member.job, loaded)
-                let task = pipeline.start(
-                    request(plan, source: member.job.source, original: loaded.original, start: start, priority: priority))
+                let request = request(
+                    plan, source: member.job.source, original: loaded.original, start: start, priority: priority)
+                let task = pipeline.start(request)
                 deliveries.append((member, .success((.render(task, plan, loaded, place), times))))
             } catch {
                 deliveries.append((member, .failure(error)))
