@@ -1,5 +1,9 @@
 import VitrineImageCore
 
+#if SystemCodecs
+import CVitrinePNG
+#endif
+
 /// Writes PNG files in pure Swift, for builds without libpng: the same pixels in larger files.
 ///
 /// Grey, palette and alpha are chosen as by the libpng encoder. Rows are filtered by the smallest sum of absolute
