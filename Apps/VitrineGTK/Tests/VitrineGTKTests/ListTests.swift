@@ -20,7 +20,16 @@ extension GTKTests {
 
             isolated deinit { Self.alive -= 1 }
 
-            func bind(_ identifier: String) { picture.load(desk.request(identifier), in: desk.pipeline) }
+            /// The cells by their items.
+            static var cells: [String: Weak] = [:]
+
+            struct Weak { weak var cell: Cell? }
+
+            func bind(_ identifier: String) {
+                Self.cells[identifier] = Weak(cell: self)
+                picture.load(desk.request(identifier), in: desk.pipeline)
+            }
+
             func unbind() { picture.prepareForReuse() }
         }
 
@@ -39,6 +48,17 @@ extension GTKTests {
             list = nil
             try await wait(for: "the cells to go") { Cell.alive == 0 }
             try await wait(for: "the end of the work") { desk.cancelled.count == desk.boxes.count }
+        }
+
+        @Test func moveTheFocusToACell() async throws {
+            let desk = Desk()
+            let list = ItemList(.grid(columns: 4), of: ListItems((0..<12).map { "focus-\($0)" })) { Cell(desk) }
+            let window = TestWindow(list.scroller, width: 500, height: 400)
+            defer { window.close() }
+            try await wait(for: "the cell") { Cell.cells["focus-5"]?.cell?.picture.isInView == true }
+            let cell = try #require(Cell.cells["focus-5"]?.cell)
+            cell.grabFocus()
+            #expect(gtk_window_get_focus(window.window.pointer) == gtk_widget_get_parent(cell.picture.widget))
         }
 
         @Test func changeOnlyWhatHasChanged() {

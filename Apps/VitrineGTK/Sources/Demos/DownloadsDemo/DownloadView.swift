@@ -29,7 +29,7 @@ final class DownloadView {
         change.on("clicked") { [weak self] in self?.chooseFolder() }
         gtk_label_set_xalign(folder.opaque, 0)
         folder.expand()
-        list.view.setAccessibleLabel("Downloads")
+        list.setAccessibleLabel("Downloads")
         problem.isShown = false
         let top = Box.column(6, line, problem, Box.row(6, folder, change))
         top.setMargins(10)

@@ -27,7 +27,7 @@ final class PhotoGrid {
         }
         list.activatesOnSingleClick = true
         list.onActivation { [weak self] in self?.open($0) }
-        list.view.setAccessibleLabel("Photos")
+        list.setAccessibleLabel("Photos")
         viewer.onChange = { [weak self] in self?.showTitle() }
         gtk_stack_add_named(stack.opaque, list.scroller.widget, "grid")
         gtk_stack_add_named(stack.opaque, viewer.root.widget, "photo")
@@ -58,12 +58,16 @@ final class PhotoGrid {
         showTitle()
         list.selectedIndex = index
         gtk_widget_grab_focus(list.view.widget)
-        // The grid has no size before its next layout.
+        // The grid has no size before its next layout, and the cell of a far photo comes with the one after that.
         var frames = 0
         list.view.onFrame { [weak self] _ in
+            guard let self else { return false }
             frames += 1
-            if frames == 2 { self?.list.scroll(to: index) }
-            return frames < 2
+            if frames == 2 { list.scroll(to: index) }
+            guard frames == 4 else { return true }
+            // The list still has the focus on the photo that was opened first.
+            board.cells.first { $0.identifier == library.identifiers[index] }?.grabFocus()
+            return false
         }
     }
 
@@ -85,7 +89,7 @@ final class PhotoGrid {
 
     private func showTitle() {
         let count = library.identifiers.count
-        let title = viewer.index.map { "\(viewer.name) (\($0 + 1) of \(count))" } ?? "\(count) pictures"
+        let title = viewer.index.map { "\(viewer.name) (\($0 + 1) of \(count))" } ?? "\(count) images"
         gtk_window_set_title(demo.window.pointer, title)
     }
 

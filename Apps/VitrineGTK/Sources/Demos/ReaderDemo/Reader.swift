@@ -142,7 +142,7 @@ final class Reader {
         let pages = ListItems((1...max(1, document.pageCount)).map(String.init))
         let strip = ItemList(.list, of: pages, selection: .single) { PageCell(document) }
         strip.view.addClass("strip")
-        strip.view.setAccessibleLabel("Pages")
+        strip.setAccessibleLabel("Pages")
         strip.onSelection { [weak self] in
             if let index = self?.strip?.selectedIndex { self?.read(index + 1) }
         }

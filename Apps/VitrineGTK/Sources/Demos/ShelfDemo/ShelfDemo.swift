@@ -9,7 +9,7 @@ enum ShelfDemo {
         let arguments = DemoArguments(
             usage: """
                 Usage: vitrine-shelf [options] [FILE...]
-                  --store DIR       where pictures are kept (Shelf in the user's documents; with --auto a new directory)
+                  --store DIR       where images are kept (Shelf in the user's documents; with --auto a new directory)
                 Drop files onto the window, or name them here, to keep them.
                 """,
             options: ["--store"])

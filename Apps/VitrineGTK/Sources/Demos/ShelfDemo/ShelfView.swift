@@ -27,7 +27,7 @@ final class ShelfView {
         gtk_scrolled_window_set_propagate_natural_height(problems.opaque, 1)
         gtk_scrolled_window_set_max_content_height(problems.opaque, 120)
         problems.isShown = false
-        list.view.setAccessibleLabel("Images on the shelf")
+        list.setAccessibleLabel("Images on the shelf")
         demo.addToBar(
             Box.button(icon: "list-add-symbolic", tooltip: "Add images") {
                 FileChooser.chooseFiles("Add Images", in: demo.window) { files in Task { await shelf.keep(files) } }
@@ -50,6 +50,8 @@ final class ShelfView {
     private func showProblems() {
         problem.text = shelf.problems.joined(separator: "\n")
         problems.isShown = !shelf.problems.isEmpty
+        // The scroller has the focus, not the text in it.
+        problems.setAccessibleLabel(problem.text)
     }
 
     private func show(_ names: [String]) {
@@ -140,6 +142,8 @@ final class ShelfCell: ListCell {
         label.setAccessibleLabel("Name of \(identifier)")
         deletion.setAccessibleLabel("Delete \(identifier)")
         gtk_editable_set_text(label.opaque, identifier)
+        // Long names do not fit.
+        gtk_widget_set_tooltip_text(label.widget, identifier)
         picture.tooltip = identifier
         picture.load(shelf.request(identifier), in: shelf.service) { [weak self] _ in
             self?.photo.explain(nil)

@@ -58,6 +58,27 @@ public final class ItemList {
         scroller = Widget(sinking: gtk_scrolled_window_new()!)
         gtk_scrolled_window_set_child(scroller.opaque, view.widget)
         gtk_widget_set_vexpand(scroller.widget, 1)
+        leaveItemsByTab()
+    }
+
+    /// Lets Tab leave an item for the next widget after the list, where GTK can do that: from 4.12 on. Before, Tab goes
+    /// through all items. The arrow keys go from item to item in every version.
+    private func leaveItemsByTab() {
+        let instance = view.raw.assumingMemoryBound(to: GTypeInstance.self)
+        let type = UnsafeMutableRawPointer(instance.pointee.g_class).assumingMemoryBound(to: GObjectClass.self)
+        guard let property = g_object_class_find_property(type, "tab-behavior") else { return }
+        var value = GValue()
+        g_value_init(&value, property.pointee.value_type)
+        g_value_set_enum(&value, 1)  // GTK_LIST_TAB_ITEM: https://docs.gtk.org/gtk4/enum.ListTabBehavior.html
+        g_object_set_property(view.raw.assumingMemoryBound(to: GObject.self), "tab-behavior", &value)
+        g_value_unset(&value)
+    }
+
+    /// Sets the name that screen readers speak; nil for none.
+    ///
+    /// The scroller gets it as well, because it has the focus while the list is empty.
+    public func setAccessibleLabel(_ text: String?) {
+        for widget in [view, scroller] { widget.setAccessibleLabel(text) }
     }
 
     /// The scroll position, in points.

@@ -25,6 +25,12 @@ extension ListCell {
         guard let item = gtk_widget_get_parent(root.widget) else { return }
         Widget(sinking: item).setAccessibleLabel(accessibleLabel)
     }
+
+    /// Moves the keyboard focus to the cell, from which the arrow keys continue.
+    public func grabFocus() {
+        guard let item = gtk_widget_get_parent(root.widget) else { return }
+        gtk_widget_grab_focus(item)
+    }
 }
 
 /// A `GtkSignalListItemFactory` that creates cells and binds items to them.

@@ -24,7 +24,7 @@ public enum MainLoop {
     @MainActor private static var source: UnsafeMutablePointer<GSource>?
     @MainActor private static var loops: [OpaquePointer] = []
 
-    /// Adds the main actor's jobs to GLib's default context.
+    /// Adds the main actor's jobs to GLib's default context, and names the program after its file unless it has a name.
     ///
     /// - Parameter priority: A GLib priority. Smaller numbers run first. Default ``defaultPriority``.
     /// - Returns: false on any thread other than the first thread of the program.
@@ -39,6 +39,10 @@ public enum MainLoop {
 
     @MainActor private static func connect(_ priority: Int32) -> Bool {
         guard source == nil else { return true }
+        // Screen readers speak it. A program in C passes its arguments to GTK; without a name it is "Unnamed".
+        if g_get_prgname() == nil, let path = CommandLine.arguments.first {
+            g_set_prgname(path.split(separator: "/").last.map(String.init) ?? path)
+        }
         let descriptor = _dispatch_get_main_queue_port_4CF()
         guard descriptor >= 0, let new = g_unix_fd_source_new(descriptor, G_IO_IN) else { return false }
         g_source_set_priority(new, priority)

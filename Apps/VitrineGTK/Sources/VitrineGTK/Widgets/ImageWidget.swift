@@ -43,8 +43,13 @@ open class ImageWidget: Widget, ImageTarget {
     ///
     /// The placeholder is shown until then. `attempt` counts consecutive failures, from 1.
     public var retryDelay: (@MainActor (_ error: any Error, _ attempt: Int) -> Duration?)?
-    /// The tooltip while there is no failure.
-    public var tooltip: String? { didSet { showTooltip() } }
+    /// The tooltip while there is no failure, and the name that screen readers speak.
+    public var tooltip: String? {
+        didSet {
+            showTooltip()
+            if tooltip != oldValue { setAccessibleLabel(tooltip) }
+        }
+    }
 
     /// The content to load, until it is shown.
     struct Wish {

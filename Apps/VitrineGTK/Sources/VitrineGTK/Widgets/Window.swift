@@ -3,7 +3,7 @@ import CGTK
 /// A `GtkWindow`. GTK retains it until it is closed. After that only ``isClosed`` is valid.
 ///
 /// ```swift
-/// let window = Window("Pictures", width: 1000, height: 720)
+/// let window = Window("Images", width: 1000, height: 720)
 /// window.setContent(list.scroller)
 /// window.onClose { MainLoop.quit() }
 /// window.present()
