@@ -3,7 +3,7 @@ import CGTK
 /// A reusable cell, which shows one item of a list after another. GTK creates one for each place that it keeps.
 ///
 /// GTK 4 binds hundreds of cells for a dozen visible ones, and rebinds distant cells often. Keep ``bind(_:)`` short.
-/// ``ImageWidget/load(_:when:onSuccess:onFailure:)`` waits until a cell is drawn.
+/// ``ImageWidget/load(_:in:when:onSuccess:onFailure:)`` waits until a cell is drawn.
 @MainActor
 public protocol ListCell: AnyObject {
     /// The widget that the list shows.
