@@ -80,6 +80,16 @@ let package = Package(
             name: "images-in-an-application",
             dependencies: ["VitrineServer", .product(name: "Hummingbird", package: "hummingbird")],
             swiftSettings: swift),
+        // Takes images of strangers, and serves their thumbnails. It needs none of the targets here.
+        .executableTarget(
+            name: "uploads-in-an-application",
+            dependencies: [
+                .product(name: "VitrineImaging", package: "Vitrine"),
+                .product(name: "VitrineStores", package: "Vitrine"),
+                .product(name: "vitrine-worker", package: "Vitrine"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+            ],
+            swiftSettings: swift),
         .target(
             name: "VitrineFleet",
             dependencies: [
