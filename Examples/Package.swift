@@ -17,6 +17,10 @@ let package = Package(
     dependencies: [.package(name: "Vitrine", path: "..")],
     targets: [
         example("AuditPolicies", .product(name: "VitrineCompatibility", package: "Vitrine")),
+        // The helpers that read most formats are beside the program.
+        example(
+            "Batch", .product(name: "vitrine-worker", package: "Vitrine"),
+            .product(name: "vitrine-pdf", package: "Vitrine"), .product(name: "vitrine-video", package: "Vitrine")),
         example("CustomDecoder"),
         example("CustomFetcher"),
         example("CustomFormat"),
