@@ -35,7 +35,7 @@ private final class PhotoCell: ListCell {
 
 enum RemotePhotos {
     @MainActor static func main() throws {
-        guard gtk_init_check() != 0, MainLoop.install() else { return }
+        guard gtk_init_check() != 0, MainLoop.install(), CommandLine.arguments.count > 1 else { return }
         let text = try String(contentsOfFile: CommandLine.arguments[1], encoding: .utf8)
         let addresses = text.split(separator: "\n").map(String.init)
         let list = ItemList(.grid(columns: 6), of: ListItems(addresses)) { RemoteCell() }
