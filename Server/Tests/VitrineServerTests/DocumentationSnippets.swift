@@ -3,6 +3,8 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import VitrineImaging
+import VitrinePipeline
 import VitrineServer
 
 private func readme() async throws {
@@ -13,6 +15,15 @@ private func readme() async throws {
     let router = Router(context: ImageRequestContext.self)
     router.addImages(images, at: "/images")
     try await Application(router: router).runService()
+}
+
+private func presets() throws -> ImageRoutes {
+    let card = ImageStyle("card", resizing: .crop(width: 300, height: 200), format: .webp(quality: 0.75))
+    var configuration = ServerConfiguration()
+    configuration.localRoot = "Pictures"
+    try configuration.addPreset(card)
+    let images = try ImageRoutes(configuration)
+    return images
 }
 
 private func thumbnail(of name: String, width: Int) async throws -> [UInt8] { [] }

@@ -60,10 +60,11 @@ extension ValueCache {
 
     /// Stores an original for a thread that may block, which waits while the queue of the disk is full.
     package func setBlocking(
-        _ value: Value, forKey key: CacheKey, timeToLive: Duration? = nil, levels: CacheLevels = .all
+        _ value: Value, forKey key: CacheKey, timeToLive: Duration? = nil, levels: CacheLevels = .all,
+        encoding: (@Sendable (Value) throws -> [UInt8])? = nil
     ) throws(CacheError) {
         try storage.putWithoutSuspending(
-            .init(value: value, key: key, area: original, timeToLive: timeToLive, levels: levels))
+            .init(value: value, key: key, area: original, timeToLive: timeToLive, levels: levels), encoding: encoding)
         original.pendingWrites.waitUntilIdleBlocking()
     }
 

@@ -33,6 +33,17 @@ extension ValueCache {
         return stored
     }
 
+    /// Stores an original whose bytes an encoder of its own makes; nil for that of the cache.
+    package func set(
+        _ value: Value, forKey key: CacheKey, timeToLive: Duration?, levels: CacheLevels,
+        encoding: (@Sendable (Value) throws -> [UInt8])?
+    ) async throws(CacheError) {
+        let state = try await storage.tagState(of: [], levels: levels)
+        try await storage.put(
+            .init(value: value, key: key, area: original, timeToLive: timeToLive, levels: levels),
+            body: storage.encodedBody(of: value, in: original.format, encoding: encoding), state: state)
+    }
+
     /// Stores the bytes of an original unchanged, and the decoded value in memory.
     ///
     /// - Returns: The decoded value.

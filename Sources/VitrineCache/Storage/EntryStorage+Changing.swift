@@ -80,13 +80,15 @@ extension EntryStorage {
     }
 
     /// Puts a value without suspending. A write that does not fit into the queue of the disk waits in `pendingWrites`.
-    func putWithoutSuspending(_ insertion: Insertion) throws(CacheError) {
+    func putWithoutSuspending(
+        _ insertion: Insertion, encoding: (@Sendable (Value) throws -> [UInt8])? = nil
+    ) throws(CacheError) {
         let (value, area) = (insertion.value, insertion.area)
         let keep = memoryChange(of: insertion, tags: .none)
         let writesDisk = insertion.levels.intersection(configuration.levels).contains(.writeDisk)
         let put: Result<Operation, CacheError>? = writesDisk ? Result { () throws(CacheError) in
             try area.disk.engine.put(
-                encodedBody(of: value, in: area.format), in: area.disk.format,
+                encodedBody(of: value, in: area.format, encoding: encoding), in: area.disk.format,
                 timeToLive: lifetime(insertion.timeToLive, in: area), validator: [], tags: .none)
         } : nil
         let (change, _) = register.change(area.slot(insertion.key)) {

@@ -144,9 +144,11 @@ extension EntryStorage {
         area.memory.incoming(value, forKey: slot, cost: value.cacheCost, expires: expires, tags: tags)
     }
 
-    /// Returns a body that the disk's writer encodes.
-    func encodedBody(of value: Value, in format: CacheFormat<Value>) -> Body {
-        .lazy(LazyBytes { try format.bytes(of: value) })
+    /// Returns a body that the disk's writer encodes, by the format's encoder or by one of its own.
+    func encodedBody(
+        of value: Value, in format: CacheFormat<Value>, encoding: (@Sendable (Value) throws -> [UInt8])? = nil
+    ) -> Body {
+        .lazy(LazyBytes { try encoding?(value) ?? format.bytes(of: value) })
     }
 
     // MARK: Purges

@@ -20,8 +20,8 @@ import Synchronization
 ///
 /// **Costs and groups.** Items may have a cost, such as the bytes that they need. Running items have at most a capacity
 /// together; one that costs more runs alone. No later item passes one whose cost does not fit, so that it starts some
-/// day. Items of a group, such as the requests to a host, may have a limit of their own. Those that wait for their group
-/// only delay no others.
+/// day. Items of a group, such as the requests to a host, may have a limit of their own. Those that wait for their
+/// group only delay no others.
 public final class WorkQueue: Sendable {
     /// The numbers of waiting and running items.
     public struct Counts: Sendable, Equatable {

@@ -103,6 +103,21 @@ public enum OutputFormat: Sendable, Hashable {
         }
     }
 
+    /// The format and its quality as a part of keys.
+    package var identifier: String {
+        let name =
+            switch self {
+            case .jpeg: "jpeg"
+            case .png: "png"
+            case .webp: "webp"
+            case .avif: "avif"
+            case .jxl: "jxl"
+            case .gif: "gif"
+            case .automatic(_, let prefersWebP): prefersWebP ? "automatic-webp" : "automatic"
+            }
+        return quality.map { "\(name),\($0)" } ?? name
+    }
+
     /// The quality, not clamped; nil for lossless formats.
     package var quality: Double? {
         switch self {

@@ -2,12 +2,14 @@ import VitrineCore
 import VitrineImaging
 import VitrineNetwork
 
-/// The specification of a result, without its source: pixels, mode, upscaling and processors.
+/// The specification of a result, without its source: pixels, mode, upscaling, processors and file format.
 struct ResultSpec: Hashable, Sendable {
     var size: PixelSize
     var mode: ImageResizer.Mode
     var allowsUpscaling: Bool
     var processors: [ImageProcessor] = []
+    /// The file format on disk; nil for the cache's own.
+    var format: OutputFormat?
 
     /// The key of a source's image.
     func key(for identity: CacheKey) -> CacheKey {
@@ -16,7 +18,14 @@ struct ResultSpec: Hashable, Sendable {
         var key = identity.appending(sizeName, mode.identifier)
         if !allowsUpscaling { key = key.appending("no-upscaling") }
         for processor in processors { key = key.appending(processor.identifier) }
+        if let format { key = key.appending("format", format.identifier) }
         return key
+    }
+
+    /// Encodes results for the disk; nil for the cache's own encoder.
+    var encoding: (@Sendable (PixelImage) throws -> [UInt8])? {
+        guard let format else { return nil }
+        return { image in try image.encoded(as: format) }
     }
 
     func render(limits: ImageLimits, cancellation: CancellationToken) -> RenderRequest {
@@ -25,9 +34,9 @@ struct ResultSpec: Hashable, Sendable {
     }
 
     /// Whether an image made by this rule can be reduced to one of `other`: it shows the whole picture, and does not
-    /// hide that the picture is small from one that may not grow.
+    /// hide that the picture is small from one that may not grow. One of a format may have lost details.
     func mayServe(_ other: ResultSpec) -> Bool {
-        guard processors.isEmpty else { return false }
+        guard processors.isEmpty, format == nil else { return false }
         switch mode {
         case .stretch, .crop: return false
         case .fit, .fill, .limit, .none: break

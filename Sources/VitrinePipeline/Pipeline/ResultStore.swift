@@ -150,7 +150,8 @@ final class ResultStore: Sendable {
     func insert(_ image: PixelImage, plan: Plan, lifetime: ResultLifetime) async {
         guard let (levels, timeToLive) = storage(plan, lifetime) else { return }
         do throws(CacheError) {
-            try await cache.set(image, forKey: plan.key, timeToLive: timeToLive, levels: levels)
+            try await cache.set(
+                image, forKey: plan.key, timeToLive: timeToLive, levels: levels, encoding: plan.spec.encoding)
         } catch {
             log.debug("An image was not stored: \(error)")
         }
@@ -160,7 +161,8 @@ final class ResultStore: Sendable {
     func insertBlocking(_ image: PixelImage, plan: Plan, lifetime: ResultLifetime) {
         guard let (levels, timeToLive) = storage(plan, lifetime) else { return }
         do throws(CacheError) {
-            try cache.setBlocking(image, forKey: plan.key, timeToLive: timeToLive, levels: levels)
+            try cache.setBlocking(
+                image, forKey: plan.key, timeToLive: timeToLive, levels: levels, encoding: plan.spec.encoding)
         } catch {
             log.debug("An image was not stored: \(error)")
         }

@@ -26,6 +26,9 @@ public struct ImageRequest: Sendable {
     public var scale: Double
     /// The processors, which run in order after the image was resized. Results are cached with them.
     public var processors: [ImageProcessor]
+    /// The file format in which the pipeline's cache stores the result on disk. Results in other formats are separate
+    /// ones. Default nil: PNG if any pixel is translucent, and JPEG of quality 0.95 otherwise.
+    public var format: OutputFormat?
     /// How urgent it is among all that waits. Default: normal.
     public var priority: RequestPriority
     /// How much of the processor the work may claim against everything else on the machine. Of several requests for one
@@ -89,7 +92,8 @@ public struct ImageRequest: Sendable {
 
     var spec: ResultSpec {
         ResultSpec(
-            size: pixelSize, mode: resizing.mode, allowsUpscaling: resizing.allowsUpscaling, processors: processors)
+            size: pixelSize, mode: resizing.mode, allowsUpscaling: resizing.allowsUpscaling, processors: processors,
+            format: format)
     }
 
     /// The error of a request that no source can fulfil.

@@ -50,6 +50,39 @@ import VitrinePipeline
         #expect(await next.contains(request().request, at: .memory))
     }
 
+    @Test func resultsAreStoredInTheFormatOfTheirStyle() async throws {
+        let small = ImageStyle("small", resizing: .fit(100), format: .webp(quality: 0.5))
+        let source = ClosureSource.picture("a", calls: calls)
+        let styled = ImageRequest(source, style: small)
+        let service = ImagePipeline.stored(in: directory)
+        let key = service.key(of: styled, identity: "a")
+        // Requests in other formats have other results.
+        var other = styled
+        other.format = .webp(quality: 0.6)
+        #expect(key != service.key(of: other, identity: "a"))
+        let made = try await service.image(for: styled)
+        _ = try await service.image(for: request().request)
+        try await service.cache.flush()
+        let bytes = try #require(try await service.cache.bytes(forKey: key))
+        #expect(ImageFormat.detect(Array(bytes.prefix(64))) == .webp)
+        #expect(bytes == (try made.encoded(as: .webp(quality: 0.5))))
+        let plainKey = service.key(of: request().request, identity: "a")
+        let plain = try #require(try await service.cache.bytes(forKey: plainKey))
+        #expect(ImageFormat.detect(Array(plain.prefix(64))) == .jpeg)
+        #expect(calls.value == 2)
+
+        let next = ImagePipeline.stored(in: directory)
+        #expect(try await next.image(for: styled).size == made.size)
+        #expect(next.statistics.fromDisk == 1)
+        // A format may have lost details, so smaller images are not made of its results.
+        let smaller = ImageRequest(source, resizing: .fit(10))
+        try await next.removeAll(levels: .all)
+        _ = try await next.image(for: styled)
+        _ = try await next.image(for: smaller)
+        #expect(calls.value == 4)
+        await next.waitUntilIdle()
+    }
+
     /// However quickly the disk answers: the task has ended before its closures are added.
     @Test @MainActor func whatWasNotInMemoryIsNeverToldWithinTheCall() async throws {
         let service = ImagePipeline.stored(in: directory)

@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import VitrineCache
 import VitrineCompatibility
 import VitrineCore
 import VitrineImaging
@@ -37,6 +38,21 @@ import VitrinePipeline
         let url = URL(filePath: Samples.path("lake.jpg"))
         #expect(try await service.image(for: ImageRequest(url, style: red))[0, 0].red == 255)
         #expect(try await service.start(url, resizing: .fit(8)).value.size.longestSide == 8)
+    }
+
+    @Test func aStyleIsAFormatOfACache() async throws {
+        let directory = try TemporaryDirectory()
+        let cache = ValueCache<PixelImage>(name: "styles", configuration: CacheConfiguration(root: directory.path))
+        let style = ImageStyle(
+            "badge", resizing: .crop(width: 20, height: 10), processors: [.flip(.horizontal)], format: .png)
+        cache.register(CacheFormat(style, diskCapacity: .megabytes(1)))
+        let picture = PixelImage(size: PixelSize(width: 80, height: 80), color: .white)
+        let badge = try await cache.set(picture, forKey: "a", format: "badge")
+        #expect(badge.size == PixelSize(width: 20, height: 10))
+        try await cache.flush()
+        let bytes = try #require(try await cache.bytes(forKey: "a", format: "badge"))
+        #expect(ImageFormat.detect(Array(bytes.prefix(64))) == .png)
+        #expect(cache.format("badge")?.diskCapacity == .megabytes(1))
     }
 
     @Test func tellsIdentitiesApart() {

@@ -150,11 +150,8 @@ package struct NativeGrammar: Sendable {
     ///   contains itself; or one that names an allowed option that does not exist.
     package func validate() throws(RequestError) {
         for name in presets.keys.sorted() {
-            var options = ProcessingOptions()
-            var applied = AppliedPresets()
             do throws(RequestError) {
-                try apply(preset: name, to: &options, &applied)
-                try options.checkResultSides()
+                _ = try options(ofPreset: name)
             } catch {
                 throw RequestError(
                     error.status, code: error.code,
@@ -162,6 +159,17 @@ package struct NativeGrammar: Sendable {
             }
         }
         for name in (allowedOptions ?? []).sorted() { _ = try NativeOption.find(name[...]) }
+    }
+
+    /// Returns the options of a preset alone.
+    ///
+    /// - Throws: ``RequestError`` for options that a URL could not have, and for a preset that contains itself.
+    func options(ofPreset name: String) throws(RequestError) -> ProcessingOptions {
+        var options = ProcessingOptions()
+        var applied = AppliedPresets()
+        try apply(preset: name, to: &options, &applied)
+        try options.checkResultSides()
+        return options
     }
 
     /// The presets of one URL.
