@@ -156,7 +156,8 @@ final class TileBands: Sendable {
         /// The pyramids that are being stored.
         var pyramids: [CacheKey: Pyramid] = [:]
         var storing = 0
-        var waiting: [CheckedContinuation<Void, Never>] = []
+        /// Fulfilled when none is stored any more.
+        var stored = Promise<Void>()
     }
 
     /// The bytes that the indexes of JPEG files may have.
@@ -275,23 +276,17 @@ final class TileBands: Sendable {
     func beginStoring() { state.withLock { $0.storing += 1 } }
 
     func endStoring() {
-        let waiting = state.withLock { state in
+        let stored = state.withLock { state -> Promise<Void>? in
             state.storing -= 1
-            guard state.storing == 0 else { return [CheckedContinuation<Void, Never>]() }
-            defer { state.waiting = [] }
-            return state.waiting
+            guard state.storing == 0 else { return nil }
+            defer { state.stored = Promise() }
+            return state.stored
         }
-        for waiter in waiting { waiter.resume() }
+        stored?.fulfill(())
     }
 
     /// Returns when no band is on its way to the disk.
     func whenStored() async {
-        await withCheckedContinuation { continuation in
-            let isDone = state.withLock { state in
-                if state.storing > 0 { state.waiting.append(continuation) }
-                return state.storing == 0
-            }
-            if isDone { continuation.resume() }
-        }
+        await state.withLock { $0.storing > 0 ? $0.stored : nil }?.value()
     }
 }

@@ -92,8 +92,6 @@ extension SourceTable.Source {
 ///
 /// Positions are numbers of purges. Work notes the position at its beginning, and stores by ``store(_:since:_:)``.
 package final class PurgeFence: Sendable {
-    private typealias Waiter = CheckedContinuation<Void, Never>
-
     private struct State {
         /// The number of the last purge.
         var last = 0
@@ -105,10 +103,10 @@ package final class PurgeFence: Sendable {
         var lastNamed = 0
         var nextStore = 0
         var stores: Set<Int> = []
-        var purgesThatWait: [(stores: Set<Int>, waiter: Waiter)] = []
+        var purgesThatWait: [(stores: Set<Int>, ready: Promise<Void>)] = []
         /// The loads under way of each key: how many of each epoch.
         var loads: [CacheKey: [Int: Int]] = [:]
-        var loadsThatWait: [CacheKey: [Waiter]] = [:]
+        var loadsThatWait: [CacheKey: [Promise<Void>]] = [:]
     }
 
     private let state = Mutex(State())
@@ -139,14 +137,14 @@ package final class PurgeFence: Sendable {
         }
         guard let id else { return }
         await body()
-        let waiters = state.withLock { state in
+        let ready = state.withLock { state in
             state.stores.remove(id)
             for index in state.purgesThatWait.indices { state.purgesThatWait[index].stores.remove(id) }
-            let ready = state.purgesThatWait.filter(\.stores.isEmpty).map(\.waiter)
+            let ready = state.purgesThatWait.filter(\.stores.isEmpty).map(\.ready)
             state.purgesThatWait.removeAll(where: \.stores.isEmpty)
             return ready
         }
-        for waiter in waiters { waiter.resume() }
+        for purge in ready { purge.fulfill(()) }
     }
 
     /// Begins a purge. Returns when stores that began before have ended, so that their entries can be removed.
@@ -155,7 +153,8 @@ package final class PurgeFence: Sendable {
     ///   - tag: The tag; nil for everything.
     ///   - isNamed: Whether sources get the tag from their servers.
     package func purge(_ tag: String?, isNamed: Bool = false) async {
-        state.withLock { state in
+        let ready = Promise<Void>()
+        let mustWait = state.withLock { state in
             state.last += 1
             if let tag {
                 state.purges[tag] = state.last
@@ -169,44 +168,38 @@ package final class PurgeFence: Sendable {
                 state.floor = max(state.floor, floor)
                 state.purges = state.purges.filter { $0.value > floor }
             }
+            if !state.stores.isEmpty { state.purgesThatWait.append((state.stores, ready)) }
+            return !state.stores.isEmpty
         }
-        await withCheckedContinuation { (waiter: Waiter) in
-            let isReady = state.withLock { state in
-                if !state.stores.isEmpty { state.purgesThatWait.append((state.stores, waiter)) }
-                return state.stores.isEmpty
-            }
-            if isReady { waiter.resume() }
-        }
+        if mustWait { await ready.value() }
     }
 
     /// Waits until every load of the key that began before a purge has ended, so that the next one is not answered
     /// with its bytes. ``endLoad(_:epoch:)`` must follow.
     package func beginLoad(_ key: CacheKey, epoch: Int) async {
         while true {
-            var hasBegun = false
-            await withCheckedContinuation { (waiter: Waiter) in
-                hasBegun = state.withLock { state in
-                    if state.loads[key]?.keys.contains(where: { $0 < epoch }) == true {
-                        state.loadsThatWait[key, default: []].append(waiter)
-                        return false
-                    }
-                    state.loads[key, default: [:]][epoch, default: 0] += 1
-                    return true
+            let ended = Promise<Void>()
+            let hasBegun = state.withLock { state in
+                if state.loads[key]?.keys.contains(where: { $0 < epoch }) == true {
+                    state.loadsThatWait[key, default: []].append(ended)
+                    return false
                 }
-                if hasBegun { waiter.resume() }
+                state.loads[key, default: [:]][epoch, default: 0] += 1
+                return true
             }
             if hasBegun { return }
+            await ended.value()
         }
     }
 
     /// Ends the load of ``beginLoad(_:epoch:)``.
     package func endLoad(_ key: CacheKey, epoch: Int) {
-        let waiters = state.withLock { state -> [Waiter] in
+        let waiters = state.withLock { state -> [Promise<Void>] in
             guard let count = state.loads[key]?[epoch] else { return [] }
             state.loads[key]?[epoch] = count > 1 ? count - 1 : nil
             if state.loads[key]?.isEmpty == true { state.loads[key] = nil }
             return state.loadsThatWait.removeValue(forKey: key) ?? []
         }
-        for waiter in waiters { waiter.resume() }
+        for waiter in waiters { waiter.fulfill(()) }
     }
 }

@@ -15,7 +15,7 @@ package final class SourceBudget: Sendable {
         let host: String?
         /// The bytes that the holder wants in all.
         let bytes: Int
-        let continuation: CheckedContinuation<Outcome, Never>
+        let outcome = Promise<Outcome>()
     }
 
     private struct State {
@@ -27,8 +27,6 @@ package final class SourceBudget: Sendable {
         var exceeding: Int?
         var refused = 0
         var nextID = 0
-        /// Requests that ended before they could be added.
-        var ended: Set<Int> = []
     }
 
     private let capacity: Int
@@ -76,23 +74,24 @@ package final class SourceBudget: Sendable {
     }
 
     fileprivate func reserve(_ bytes: Int, holder: Int, host: String?) async throws(RequestError) {
-        let id = state.withLock { state in
+        if Task.isCancelled { throw .cancelled }
+        let (waiter, admitted) = state.withLock { state in
             state.nextID += 1
-            return state.nextID
+            let waiter = Waiter(id: state.nextID, holder: holder, host: host, bytes: bytes)
+            state.waiters.append(waiter)
+            return (waiter, admit(&state))
         }
+        resume(admitted)
         let timer = Task {
             try await Task.sleep(for: deadline)
-            end(id, .overloaded(retryAfter: Self.retryAfter), isRefusal: true)
+            end(waiter.id, .overloaded(retryAfter: Self.retryAfter), isRefusal: true)
         }
         defer { timer.cancel() }
         let outcome = await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: CheckedContinuation<Outcome, Never>) in
-                add(Waiter(id: id, holder: holder, host: host, bytes: bytes, continuation: continuation))
-            }
+            await waiter.outcome.value()
         } onCancel: {
-            end(id, .cancelled, isRefusal: false)
+            end(waiter.id, .cancelled, isRefusal: false)
         }
-        state.withLock { _ = $0.ended.remove(id) }
         try outcome.get()
     }
 
@@ -110,27 +109,14 @@ package final class SourceBudget: Sendable {
 
     // MARK: Waiters
 
-    private func add(_ waiter: Waiter) {
-        let (hasEnded, admitted) = state.withLock { state -> (Bool, [Waiter]) in
-            if state.ended.remove(waiter.id) != nil { return (true, []) }
-            state.waiters.append(waiter)
-            return (false, admit(&state))
-        }
-        if hasEnded { waiter.continuation.resume(returning: .failure(.cancelled)) }
-        resume(admitted)
-    }
-
     private func end(_ id: Int, _ error: RequestError, isRefusal: Bool) {
         let (waiter, admitted) = state.withLock { state -> (Waiter?, [Waiter]) in
-            guard let index = state.waiters.firstIndex(where: { $0.id == id }) else {
-                if !isRefusal { state.ended.insert(id) }
-                return (nil, [])
-            }
+            guard let index = state.waiters.firstIndex(where: { $0.id == id }) else { return (nil, []) }
             if isRefusal { state.refused += 1 }
             // The next one may fit.
             return (state.waiters.remove(at: index), admit(&state))
         }
-        waiter?.continuation.resume(returning: .failure(error))
+        waiter?.outcome.fulfill(.failure(error))
         resume(admitted)
     }
 
@@ -159,7 +145,7 @@ package final class SourceBudget: Sendable {
     }
 
     private func resume(_ waiters: [Waiter]) {
-        for waiter in waiters { waiter.continuation.resume(returning: .success(())) }
+        for waiter in waiters { waiter.outcome.fulfill(.success(())) }
     }
 
     private func take(_ bytes: Int, holder: Int, host: String?, state: inout State) -> Bool {

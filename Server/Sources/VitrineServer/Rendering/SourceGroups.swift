@@ -96,7 +96,7 @@ final class SourceGroups: Sendable {
     private struct Member {
         let job: RenderJob
         let storedVersion: String?
-        let continuation: CheckedContinuation<Delivery, Never>
+        let delivery = Promise<Delivery>()
     }
 
     private struct Group {
@@ -114,8 +114,6 @@ final class SourceGroups: Sendable {
     private struct State {
         var groups: [CacheKey: Group] = [:]
         var nextID = 0
-        /// Jobs that ended before they could be added.
-        var ended: Set<Int> = []
     }
 
     private let state = Mutex(State())
@@ -155,35 +153,31 @@ final class SourceGroups: Sendable {
     func outcome(
         of job: RenderJob, storedVersion: String?, priority: SharedPriority
     ) async throws(RequestError) -> (outcome: Outcome, times: Times) {
-        let id = state.withLock { state in
-            state.nextID += 1
-            return state.nextID
-        }
+        if Task.isCancelled { throw .cancelled }
+        let member = Member(job: job, storedVersion: storedVersion)
+        let id = join(member, priority: priority)
         let delivery = await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: CheckedContinuation<Delivery, Never>) in
-                join(
-                    id: id, member: Member(job: job, storedVersion: storedVersion, continuation: continuation),
-                    priority: priority)
-            }
+            await member.delivery.value()
         } onCancel: {
             leave(id, job.groupKey)
         }
-        state.withLock { _ = $0.ended.remove(id) }
         let (outcome, times) = try delivery.get()
         return (outcome, times)
     }
 
     // MARK: Members
 
-    private func join(id: Int, member: Member, priority: SharedPriority) {
+    /// Adds a job to the group of its source, and returns its number there.
+    private func join(_ member: Member, priority: SharedPriority) -> Int {
         let key = member.job.groupKey
-        let hasEnded = state.withLock { state in
-            if state.ended.remove(id) != nil { return true }
+        return state.withLock { state in
+            state.nextID += 1
+            let id = state.nextID
             if let group = state.groups[key] {
                 group.priority.raise(to: priority.value)
                 priority.queue.follow(group.priority.queue)
                 state.groups[key]?.members[id] = member
-                return false
+                return id
             }
             state.nextID += 1
             var group = Group(id: state.nextID, priority: SharedPriority(PrioritySource(priority.value)))
@@ -192,23 +186,19 @@ final class SourceGroups: Sendable {
             let (source, own, shared) = (member.job.source, GroupID(key: key, number: group.id), group.priority)
             group.task = Task { await self.run(source, group: own, priority: shared) }
             state.groups[key] = group
-            return false
+            return id
         }
-        if hasEnded { member.continuation.resume(returning: .failure(.cancelled)) }
     }
 
     private func leave(_ id: Int, _ key: CacheKey) {
         let (member, task) = state.withLock { state -> (Member?, Task<Void, Never>?) in
-            guard let member = state.groups[key]?.members.removeValue(forKey: id) else {
-                state.ended.insert(id)
-                return (nil, nil)
-            }
+            guard let member = state.groups[key]?.members.removeValue(forKey: id) else { return (nil, nil) }
             guard let group = state.groups[key], group.members.isEmpty else { return (member, nil) }
             state.groups[key] = nil
             return (member, group.task)
         }
         task?.cancel()
-        member?.continuation.resume(returning: .failure(.cancelled))
+        member?.delivery.fulfill(.failure(.cancelled))
     }
 
     /// Takes members out of a group, and ends the group if none is left.
@@ -237,9 +227,7 @@ final class SourceGroups: Sendable {
         do throws(RequestError) {
             try await carryOut(source, group: group, priority: priority)
         } catch {
-            for (_, member) in take(group) {
-                member.continuation.resume(returning: .failure(error))
-            }
+            for (_, member) in take(group) { member.delivery.fulfill(.failure(error)) }
         }
     }
 
@@ -324,13 +312,13 @@ final class SourceGroups: Sendable {
     private func deliverUnchanged(_ group: GroupID, original: SourceTable.Original, times: Times) {
         let loaded = Loaded(original: original, header: nil)
         for (_, member) in take(group, where: { $0.storedVersion == original.version }) {
-            member.continuation.resume(returning: .success((.unchanged(loaded), times)))
+            member.delivery.fulfill(.success((.unchanged(loaded), times)))
         }
     }
 
     private func deliverPassedThrough(_ group: GroupID, loaded: Loaded, times: Times) {
         for (_, member) in take(group, where: { Self.passesThrough($0.job, loaded.header) }) {
-            member.continuation.resume(returning: .success((.passThrough(loaded), times)))
+            member.delivery.fulfill(.success((.passThrough(loaded), times)))
         }
     }
 
@@ -372,7 +360,7 @@ final class SourceGroups: Sendable {
         }
         // The pipeline has them all in one batch now.
         start.fulfill(())
-        for (member, delivery) in deliveries { member.continuation.resume(returning: delivery) }
+        for (member, delivery) in deliveries { member.delivery.fulfill(delivery) }
     }
 
     private func request(
