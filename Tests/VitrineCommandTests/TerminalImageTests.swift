@@ -126,7 +126,7 @@ struct TerminalImageTests {
 
     // MARK: Few colours
 
-    @Test(arguments: [TerminalImage.Mode.halfBlocks256, .halfBlocks8])
+    @Test(arguments: [TerminalImage.Mode.halfBlocks256, .shades8])
     func areasOfFewColorsKeepTheirMean(_ mode: TerminalImage.Mode) throws {
         // Between the colours that there are.
         let color = PixelColor(red: 110, green: 74, blue: 160)
@@ -143,7 +143,18 @@ struct TerminalImageTests {
     @Test func eightColorsAreThoseOfTheFirstTerminals() {
         let white = PixelColor(white: 229), black = PixelColor(white: 0)
         let green = PixelColor(red: 0, green: 205, blue: 0)
-        #expect(text(image([[white, black], [green, green]]), .halfBlocks8) == "^[37;42m▀^[30m▀^[0m\n")
+        #expect(text(image([[white, black], [green, green]]), .shades8) == "^[37;42m▀^[30m▀^[0m\n")
+        #expect(text(image([[green], [green]]), .shades8) == "^[42m ^[0m\n")
+    }
+
+    @Test func eightColorsAreMixedInTheirCells() {
+        // Halfway between black and white, a quarter of the way from black to red.
+        let gray = PixelColor(white: 114), dark = PixelColor(red: 51, green: 0, blue: 0)
+        #expect(text(image([[gray], [gray]]), .shades8) == "^[37;40m▒^[0m\n")
+        #expect(text(image([[dark], [dark]]), .shades8) == "^[31;40m░^[0m\n")
+        // The terminal shows through, and the visible half keeps its shape.
+        #expect(text(image([[red], [.clear]], alpha: .straight), .shades8) == "^[31m▀^[0m\n")
+        #expect(text(image([[.clear], [.clear]], alpha: .straight), .shades8) == " ^[0m\n")
     }
 
     @Test func plainTextHasNoEscapeSequences() {
@@ -167,7 +178,7 @@ struct TerminalImageTests {
         (["TERM": "tmux-256color", "LC_TERMINAL": "iTerm2"], .halfBlocks256),
         (["TERM": "xterm-256color", "COLORTERM": "truecolor"], .halfBlocks),
         (["TERM": "xterm-256color"], .halfBlocks256), (["TERM": "alacritty"], .halfBlocks256),
-        (["TERM": "linux"], .halfBlocks8), (["TERM": "screen"], .halfBlocks8), (["TERM": "vt220"], .halfBlocks8),
+        (["TERM": "linux"], .shades8), (["TERM": "screen"], .shades8), (["TERM": "vt220"], .shades8),
         (["TERM": "tmux-256color", "KITTY_WINDOW_ID": "1", "COLORTERM": "truecolor"], .halfBlocks),
         (["TERM": "xterm-kitty", "TMUX": "/tmp/x"], .halfBlocks256),
         (["TERM": "dumb", "KITTY_WINDOW_ID": "1"], .text), ([:], .text),
@@ -230,6 +241,12 @@ struct TerminalImageTests {
             while let first = rest.first {
                 rest = rest.dropFirst()
                 guard first == "^" else {
+                    if let quarters = [" ", "░", "▒", "▓"].firstIndex(of: first), quarters > 0 {
+                        let mixed = zip(ink, paper).map { ($0 * quarters + $1 * (4 - quarters)) / 4 }
+                        upper.append(mixed)
+                        lower.append(mixed)
+                        continue
+                    }
                     upper.append(first == "▀" ? ink : paper)
                     lower.append(paper)
                     continue

@@ -32,7 +32,7 @@ struct ShowCommand: AsyncParsableCommand {
               vitrine show moon.gif --still
 
             --protocol auto asks the terminal for its protocol: the graphics of kitty, inline images of iTerm2, or \
-            sixels. In others, it draws half blocks in all, 256 or 8 colors, and with NO_COLOR or TERM=dumb plain text. \
+            sixels. In others, it draws characters in all, 256 or 8 colors, and with NO_COLOR or TERM=dumb plain text. \
             An animation plays until its end or until a key is pressed, if the command runs in a terminal.
             """)
 

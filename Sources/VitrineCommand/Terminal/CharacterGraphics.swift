@@ -10,8 +10,6 @@ struct HalfBlocks {
         case direct
         /// Those of xterm.
         case colors256
-        /// Those of ECMA-48.
-        case colors8
     }
 
     let depth: Depth
@@ -22,7 +20,6 @@ struct HalfBlocks {
             switch depth {
             case .direct: original
             case .colors256: ErrorDiffusion.reduced(original, nearest: XTermColor.nearestColor)
-            case .colors8: ErrorDiffusion.reduced(original, nearest: BasicColor.nearestColor)
             }
         var text: [UInt8] = []
         for y in stride(from: 0, to: image.height, by: 2) {
@@ -67,8 +64,6 @@ struct HalfBlocks {
         switch depth {
         case .direct: "\(base);2;\(color.red);\(color.green);\(color.blue)"
         case .colors256: "\(base);5;\(XTermColor.number(of: color))"
-        // 30 to 37 for characters, 40 to 47 behind them.
-        case .colors8: "\(base - 8 + BasicColor.number(of: color))"
         }
     }
 }
@@ -106,25 +101,6 @@ private enum XTermColor {
     private static func distance(_ a: SIMD3<Int>, _ b: SIMD3<Int>) -> Int {
         let difference = a &- b
         return (difference &* difference).wrappedSum()
-    }
-}
-
-/// The 8 colours of ECMA-48 §8.3.117, as xterm shows them: a bit each for red, green and blue.
-private enum BasicColor {
-    private static let level: UInt8 = 205
-    private static let white: UInt8 = 229
-
-    /// Returns the closest colour: of the two values of each channel, as the colours are the corners of a cube.
-    static func nearestColor(to rgb: SIMD3<Int>) -> PixelColor {
-        let half = Int(level) / 2
-        let bits = (rgb.x > half, rgb.y > half, rgb.z > half)
-        if bits == (true, true, true) { return PixelColor(white: white) }
-        return PixelColor(red: bits.0 ? level : 0, green: bits.1 ? level : 0, blue: bits.2 ? level : 0)
-    }
-
-    /// The number of one of the eight colours.
-    static func number(of color: PixelColor) -> Int {
-        (color.red > 0 ? 1 : 0) + (color.green > 0 ? 2 : 0) + (color.blue > 0 ? 4 : 0)
     }
 }
 
@@ -171,17 +147,22 @@ enum TextImage {
 
 /// Reduces the colours of an image so that areas keep their mean.
 ///
-/// Each pixel gets the nearest colour, and its error is distributed to those that follow, in rows of alternating
-/// direction. Source: R. W. Floyd, L. Steinberg, An Adaptive Algorithm for Spatial Greyscale, Proceedings of the SID 17
-/// (1976).
-private enum ErrorDiffusion {
+/// Each pixel gets the nearest colour, and its error, or a part of it, is distributed to those that follow, in rows of
+/// alternating direction. Source: R. W. Floyd, L. Steinberg, An Adaptive Algorithm for Spatial Greyscale, Proceedings of
+/// the SID 17 (1976).
+enum ErrorDiffusion {
     /// Returns the image in other colours, with its alpha. Pixels less than half opaque neither give nor take errors.
     ///
-    /// - Parameter image: Opaque or with straight alpha.
-    static func reduced(_ image: PixelImage, nearest: (SIMD3<Int>) -> PixelColor) -> PixelImage {
+    /// - Parameters:
+    ///   - image: Opaque or with straight alpha.
+    ///   - sixteenths: The part of each error that is distributed. Default 16: all.
+    ///   - nearest: Returns the colour in the place of another one.
+    static func reduced(
+        _ image: PixelImage, sixteenths: Int = 16, nearest: (SIMD3<Int>) -> PixelColor
+    ) -> PixelImage {
         let (width, height) = (image.width, image.height)
         return PixelImage(width: width, height: height, alpha: image.hasAlpha ? .straight : .opaque) { target in
-            // Errors in sixteenths, with a column on each side that is never read.
+            // Errors in 256ths, with a column on each side that is never read.
             var here = [SIMD3<Int>](repeating: .zero, count: width + 2)
             var below = here
             for y in 0..<height {
@@ -191,10 +172,11 @@ private enum ErrorDiffusion {
                     var color = image[x, y]
                     let alpha = color.alpha
                     if alpha >= 128 {
-                        let wanted = SIMD3(Int(color.red), Int(color.green), Int(color.blue)) &+ here[x + 1] / 16
+                        let wanted = SIMD3(Int(color.red), Int(color.green), Int(color.blue)) &+ here[x + 1] / 256
                         let bounded = pointwiseMax(pointwiseMin(wanted, SIMD3(repeating: 255)), .zero)
                         color = nearest(bounded)
-                        let error = bounded &- SIMD3(Int(color.red), Int(color.green), Int(color.blue))
+                        let error =
+                            (bounded &- SIMD3(Int(color.red), Int(color.green), Int(color.blue))) &* sixteenths
                         here[x + 1 + step] &+= error &* 7
                         below[x + 1 - step] &+= error &* 3
                         below[x + 1] &+= error &* 5

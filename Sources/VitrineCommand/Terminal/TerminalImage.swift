@@ -16,8 +16,8 @@ package struct TerminalImage: Sendable, Hashable {
         case halfBlocks
         /// Two pixels a character cell in the 256 colours of xterm, dithered.
         case halfBlocks256
-        /// Two pixels a character cell in the 8 colours of ECMA-48, dithered.
-        case halfBlocks8
+        /// A mixture of the 8 colours of ECMA-48 for two pixels, dithered.
+        case shades8
         /// A character of ASCII for two pixels, without colours and without escape sequences.
         case text
 
@@ -25,7 +25,7 @@ package struct TerminalImage: Sendable, Hashable {
         package var hasPixels: Bool {
             switch self {
             case .kitty, .iterm, .sixel: true
-            case .halfBlocks, .halfBlocks256, .halfBlocks8, .text: false
+            case .halfBlocks, .halfBlocks256, .shades8, .text: false
             }
         }
     }
@@ -59,7 +59,7 @@ package struct TerminalImage: Sendable, Hashable {
         case .sixel: return Sixel.render(straight)
         case .halfBlocks: return HalfBlocks(depth: .direct).render(straight)
         case .halfBlocks256: return HalfBlocks(depth: .colors256).render(straight)
-        case .halfBlocks8: return HalfBlocks(depth: .colors8).render(straight)
+        case .shades8: return ShadedCells.render(straight)
         case .text: return TextImage.render(straight)
         }
     }
@@ -98,7 +98,7 @@ package struct TerminalEnvironment: Sendable {
         ["iterm.app", "mintty"].contains(value("TERM_PROGRAM")) || value("LC_TERMINAL") == "iterm2"
     }
 
-    /// Half blocks in as many colours as there are.
+    /// Characters in as many colours as there are.
     package var blocks: TerminalImage.Mode {
         let term = value("TERM"), program = value("TERM_PROGRAM")
         if isDumb { return .halfBlocks }
@@ -107,7 +107,7 @@ package struct TerminalEnvironment: Sendable {
         if hasDirectColor { return .halfBlocks }
         let hasManyColors = term.contains("256")
             || ["kitty", "ghostty", "alacritty", "foot", "wezterm", "contour"].contains { term.contains($0) }
-        return hasManyColors ? .halfBlocks256 : .halfBlocks8
+        return hasManyColors ? .halfBlocks256 : .shades8
     }
 
     /// Returns the best mode.
