@@ -268,6 +268,6 @@ struct DoctorReport: Encodable {
     private func word(_ value: Bool) -> String { value ? "on" : "off" }
 
     private func row(_ name: String, _ value: String) {
-        Output.row("  " + name.padded(to: 18) + value)
+        Output.entry("  " + name, value, at: 20)
     }
 }

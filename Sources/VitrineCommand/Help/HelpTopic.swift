@@ -166,46 +166,27 @@ struct HelpTopic: Sendable {
     /// Returns the text that `vitrine help topics` or `vitrine help NAME` prints; nil for any other command line.
     static func text(for words: [String]) -> String? {
         guard words.count == 2, words[0] == "help" else { return nil }
+        let columns = min(80, TerminalSize.columns())
         if words[1] == "topics" {
             let names = all.map(\.name).joined(separator: ", ")
             let advice = "'vitrine help NAME' prints one topic. NAME is one of \(names)."
-            let texts = all.map { $0.text() } + [wrapped(advice, indent: 0).joined(separator: "\n")]
+            let texts = all.map { $0.text(columns: columns) }
+                + [WrappedText.lines(advice, columns: columns).joined(separator: "\n")]
             return texts.joined(separator: "\n\n")
         }
-        return all.first { $0.name == words[1] }?.text()
+        return all.first { $0.name == words[1] }?.text(columns: columns)
     }
 
-    /// Returns the topic as plain text of at most 80 columns.
-    func text() -> String {
+    /// Returns the topic as plain text.
+    func text(columns: Int) -> String {
         var lines = ["\(title.uppercased()):"]
         for item in items {
             switch item {
-            case .paragraph(let text):
-                lines += Self.wrapped(text, indent: 2)
+            case .paragraph(let text): lines += WrappedText.lines(text, columns: columns, indent: 2)
             case .entry(let term, let text):
-                let label = "  " + term
-                guard label.count < 26 else {
-                    lines += Self.wrapped(term, indent: 2) + Self.wrapped(text, indent: 26)
-                    continue
-                }
-                var body = Self.wrapped(text, indent: 26)
-                body[0] = label + body[0].dropFirst(label.count)
-                lines += body
+                lines += WrappedText.entry("  " + term, text, at: 26, columns: columns)
             }
         }
         return lines.joined(separator: "\n")
-    }
-
-    private static func wrapped(_ text: String, indent: Int) -> [String] {
-        var lines: [String] = []
-        var line = ""
-        for word in text.split(separator: " ") {
-            if !line.isEmpty, indent + line.count + 1 + word.count > 80 {
-                lines.append(line)
-                line = ""
-            }
-            line += (line.isEmpty ? "" : " ") + word
-        }
-        return (lines + [line]).map { String(repeating: " ", count: indent) + $0 }
     }
 }

@@ -24,7 +24,7 @@ struct FormatsCommand: ParsableCommand {
             if json {
                 Output.json(kind)
             } else {
-                Output.row(kind.line)
+                Output.entry(kind.label, kind.text, at: 46)
             }
         }
     }
@@ -81,15 +81,13 @@ private struct FormatReport: Encodable {
         self.missing = missing
     }
 
-    /// The kind in columns of a terminal.
-    var line: String {
-        let columns = [name, extensions.map { "." + $0 }.joined(separator: " ")]
-        var line = ""
-        for (column, width) in zip(columns, [16, 30]) {
-            line += column + String(repeating: " ", count: max(1, width - column.count))
-        }
-        line += readers.map(\.line).joined(separator: ", ")
-        return missing.isEmpty ? line : line + "; missing: " + missing.joined(separator: ", ")
+    /// The name and the extensions, in columns of a terminal.
+    var label: String { name.padded(to: 15) + " " + extensions.map { "." + $0 }.joined(separator: " ") }
+
+    /// The ways to read the kind.
+    var text: String {
+        let text = readers.map(\.line).joined(separator: ", ")
+        return missing.isEmpty ? text : text + "; missing: " + missing.joined(separator: ", ")
     }
 
     // MARK: Kinds

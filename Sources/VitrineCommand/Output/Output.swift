@@ -31,6 +31,13 @@ enum Output {
     /// Writes a row of text for people.
     static func row(_ text: String) { write(Array((Printable.line(text) + "\n").utf8)) }
 
+    /// Writes a label and its text: in a row for other programs, and as wide as the terminal for people.
+    static func entry(_ label: String, _ text: String, at column: Int) {
+        guard isTerminal else { return row(label.padded(to: column - 1) + " " + text) }
+        let columns = TerminalSize.columns()
+        for line in WrappedText.entry(label, text, at: column, columns: columns) { row(line) }
+    }
+
     /// Writes several lines of the command's own text.
     static func text(_ text: String) { write(Array((Printable.lines(text) + "\n").utf8)) }
 

@@ -211,7 +211,7 @@ enum TerminalText {
 /// The size of the terminal.
 enum TerminalSize {
     /// Returns the columns of the terminal that a descriptor refers to; 80 if it is not a terminal.
-    static func columns(of descriptor: Int32) -> Int { window(descriptor).map { Int($0.ws_col) } ?? 80 }
+    static func columns(of descriptor: Int32 = STDOUT_FILENO) -> Int { window(descriptor).map { Int($0.ws_col) } ?? 80 }
 
     private static func window(_ descriptor: Int32) -> winsize? {
         var window = winsize()
