@@ -18,10 +18,16 @@ import VitrineCommand
         let kinds = try await kinds()
         for name in ["jpeg", "svg", "nef", "cr3", "dng", "raf", "pdf", "mp4", "flac-audio", "web-page", "epub", "cbz"] {
             let kind = try #require(kinds[name], "\(name)")
-            #expect(Set(kind.keys) == ["name", "mediaTypes", "extensions", "readers", "missing"])
+            #expect(
+                Set(kind.keys)
+                    == ["name", "title", "group", "mediaTypes", "extensions", "readers", "isOutput", "missing"])
             #expect(!readers(kind).isEmpty && (kind["mediaTypes"] as? [String])?.isEmpty == false)
             for reader in readers(kind) { #expect(Set(reader.keys) == ["method", "library", "process", "option"]) }
         }
+        #expect(readers(kinds["jpeg"]).map { $0["library"] as? String } == ["libjpeg", nil])
+        #expect(kinds["jxl"]?["title"] as? String == "JPEG XL" && kinds["jxl"]?["isOutput"] as? Bool == true)
+        #expect(kinds["tiff"]?["group"] as? String == "image" && kinds["tiff"]?["isOutput"] as? Bool == false)
+        #expect(kinds["nef"]?["group"] as? String == "raw" && kinds["epub"]?["group"] as? String == "document")
         #expect(readers(kinds["nef"])[0]["method"] as? String == "embedded image")
         #expect(readers(kinds["nef"])[0]["process"] as? String == "vitrine")
         #expect(readers(kinds["nef"])[1]["library"] as? String == "LibRaw")

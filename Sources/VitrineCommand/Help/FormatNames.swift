@@ -36,11 +36,11 @@ package enum FormatNames {
         return names.dropLast().joined(separator: ", ") + " and " + names[names.count - 1] + "."
     }
 
-    private static func name(_ format: ImageFormat) -> String {
+    static func name(_ format: ImageFormat) -> String {
         names[format.rawValue] ?? format.rawValue.uppercased()
     }
 
-    private static func name(_ media: MediaFormat) -> String {
+    static func name(_ media: MediaFormat) -> String {
         switch media {
         case .mp4: "MP4"
         case .quickTime: "MOV"

@@ -32,8 +32,14 @@ struct FormatsCommand: ParsableCommand {
 
 /// One kind of files: its names, and how it is read.
 private struct FormatReport: Encodable {
+    /// The groups of the kinds, in their order.
+    enum Group: String, Encodable {
+        case image, raw, document, video, recording, text
+        case webPage = "web page"
+    }
+
     /// One way to read a kind, by a decoder in one process.
-    struct Reader: Encodable {
+    struct Reader: Encodable, Equatable {
         /// `decoder`, `library`, `embedded image`, `waveform` or `browser`.
         var method: String
         /// The library; null for the others.
@@ -64,20 +70,29 @@ private struct FormatReport: Encodable {
     }
 
     let name: String
+    /// The name for people.
+    let title: String
+    let group: Group
     let mediaTypes: [String]
     let extensions: [String]
     let readers: [Reader]
+    /// Whether `vitrine thumbnail` writes the format.
+    let isOutput: Bool
     /// The programs that are needed and not installed.
     let missing: [String]
 
     init(
-        _ name: String, mediaTypes: [String], extensions: [String], readers: [Reader],
-        isInstalled: (_ program: String) -> Bool
+        _ name: String, title: String, in group: Group, mediaTypes: [String], extensions: [String], readers: [Reader]
     ) {
-        (self.name, self.mediaTypes, self.extensions, self.readers) = (name, mediaTypes, extensions, readers)
+        (self.name, self.title, self.group) = (name, title, group)
+        (self.mediaTypes, self.extensions) = (mediaTypes, extensions)
+        // A library may have a decoder for some files of a format, and another one for the rest.
+        self.readers = readers.indices.filter { !readers[..<$0].contains(readers[$0]) }.map { readers[$0] }
+        isOutput = FormatArgument.allCases.contains { $0 != .auto && $0.rawValue == name }
         var missing: [String] = []
-        for program in readers.filter({ $0.option == nil }).map(\.process)
-        where program != "vitrine" && !missing.contains(program) && !isInstalled(program) { missing.append(program) }
+        for program in readers.filter({ $0.option == nil }).map(\.process) where program != "vitrine" {
+            if !missing.contains(program), !Self.isInstalled(program) { missing.append(program) }
+        }
         self.missing = missing
     }
 
@@ -97,24 +112,23 @@ private struct FormatReport: Encodable {
         Codecs.standard.formats.map(image)
             + [
                 FormatReport(
-                    "pdf", mediaTypes: ["application/pdf"], extensions: ["pdf"],
-                    readers: [Reader(method: "library", library: "poppler", process: "vitrine-pdf")],
-                    isInstalled: isInstalled)
+                    "pdf", title: "PDF", in: .document, mediaTypes: ["application/pdf"], extensions: ["pdf"],
+                    readers: [Reader(method: "library", library: "poppler", process: "vitrine-pdf")])
             ]
             + MediaFormat.allCases.map(media)
             + [
                 FormatReport(
-                    "font", mediaTypes: ["font/ttf", "font/otf", "font/collection", "font/woff", "font/woff2"],
+                    "font", title: "fonts", in: .text,
+                    mediaTypes: ["font/ttf", "font/otf", "font/collection", "font/woff", "font/woff2"],
                     extensions: SourceContent.Kind.font.fileExtensions,
-                    readers: [Reader(method: "library", library: "freetype", process: "vitrine-text")],
-                    isInstalled: isInstalled),
+                    readers: [Reader(method: "library", library: "freetype", process: "vitrine-text")]),
                 FormatReport(
-                    "text", mediaTypes: ["text/plain", "text/markdown"], extensions: ["txt", "md"],
-                    readers: [Reader(method: "library", library: "pango", process: "vitrine-text")],
-                    isInstalled: isInstalled),
+                    "text", title: "text, source code, Markdown", in: .text,
+                    mediaTypes: ["text/plain", "text/markdown"], extensions: ["txt", "md"],
+                    readers: [Reader(method: "library", library: "pango", process: "vitrine-text")]),
                 FormatReport(
-                    "web-page", mediaTypes: ["text/html"], extensions: [],
-                    readers: [Reader(method: "browser", process: "chromium")], isInstalled: isInstalled)
+                    "web-page", title: "web pages", in: .webPage, mediaTypes: ["text/html"], extensions: [],
+                    readers: [Reader(method: "browser", process: "chromium")]),
             ]
     }
 
@@ -150,8 +164,9 @@ private struct FormatReport: Encodable {
             }
         }
         return FormatReport(
-            format.rawValue, mediaTypes: format.mediaTypes, extensions: format.fileExtensions, readers: readers,
-            isInstalled: isInstalled)
+            format.rawValue, title: FormatNames.name(format),
+            in: !format.holdsPictures ? .image : RawDevelopment.develops(format) ? .raw : .document,
+            mediaTypes: format.mediaTypes, extensions: format.fileExtensions, readers: readers)
     }
 
     /// The libraries of `vitrine-worker` for formats without a decoder in this process, or with a partial one.
@@ -165,7 +180,8 @@ private struct FormatReport: Encodable {
         if name.hasPrefix("x-") { name.removeFirst(2) }
         let cover = Reader(method: "embedded image", process: "vitrine")
         return FormatReport(
-            media.isAudio ? "\(name)-audio" : name, mediaTypes: [media.rawValue], extensions: media.fileExtensions,
+            media.isAudio ? "\(name)-audio" : name, title: FormatNames.name(media),
+            in: media.isAudio ? .recording : .video, mediaTypes: [media.rawValue], extensions: media.fileExtensions,
             readers: (media.isAudio ? [cover] : []) + [
                 Reader(method: "library", library: "libavcodec", process: "vitrine-video")
             ]
@@ -173,7 +189,6 @@ private struct FormatReport: Encodable {
                     ? [
                         Reader(
                             method: "waveform", library: "libavcodec", process: "vitrine-video", option: "--waveform")
-                    ] : []),
-            isInstalled: isInstalled)
+                    ] : []))
     }
 }
