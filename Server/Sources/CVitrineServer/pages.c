@@ -29,6 +29,9 @@ static const unsigned char grid_js[] = {
 static const unsigned char layout_js[] = {
 #embed "pages/layout.js"
 };
+static const unsigned char kinds_js[] = {
+#embed "pages/kinds.js"
+};
 static const unsigned char lightbox_js[] = {
 #embed "pages/lightbox.js"
 };
@@ -63,6 +66,7 @@ static const vitrine_server_page_file files[] = {
     {"gallery.js", "text/javascript; charset=utf-8", gallery_js, sizeof gallery_js},
     {"grid.js", "text/javascript; charset=utf-8", grid_js, sizeof grid_js},
     {"layout.js", "text/javascript; charset=utf-8", layout_js, sizeof layout_js},
+    {"kinds.js", "text/javascript; charset=utf-8", kinds_js, sizeof kinds_js},
     {"lightbox.js", "text/javascript; charset=utf-8", lightbox_js, sizeof lightbox_js},
     {"server.js", "text/javascript; charset=utf-8", server_js, sizeof server_js},
     {"thumbhash.js", "text/javascript; charset=utf-8", thumbhash_js, sizeof thumbhash_js},

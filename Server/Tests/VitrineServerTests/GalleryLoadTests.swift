@@ -29,7 +29,7 @@ struct GalleryLoadTests {
                 try page.waitForPictures()
             }
             #expect(longest < 50, "\(longest) ms")
-            #expect(try page.text("document.querySelector('#summary').textContent") == "100,000 items")
+            #expect(try page.text("document.querySelector('#summary').textContent") == "100,000 photos")
             #expect(try page.number("document.querySelectorAll('.cell').length") <= 600)
             #expect(try page.number("gallery.statistics.started") < 1_500)
             #expect(try page.scriptBytes() < 40e6)

@@ -104,8 +104,8 @@ final class GalleryRoot: Sendable {
             #expect(policy.contains("default-src 'none'") && policy.contains("script-src 'self'"))
             #expect(!policy.contains("unsafe") && policy.contains("frame-ancestors 'none'"))
             #expect(page["content-type"] == "text/html; charset=utf-8")
-            for name in ["gallery.js", "grid.js", "layout.js", "lightbox.js", "zoom.js", "tiles.js", "dom.js",
-                "previews.js", "server.js", "thumbhash.js", "style.css", "icon.svg"]
+            for name in ["gallery.js", "grid.js", "kinds.js", "layout.js", "lightbox.js", "zoom.js", "tiles.js",
+                "dom.js", "previews.js", "server.js", "thumbhash.js", "style.css", "icon.svg"]
             {
                 let file = try await program.ask("/gallery/assets/\(name)")
                 #expect(file.status == 200 && file.body.count > 100, "\(name)")

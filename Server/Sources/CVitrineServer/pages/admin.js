@@ -36,7 +36,7 @@ const bytes = (value) => {
   while (value >= 1000 && unit < 4) { value /= 1000; unit += 1; }
   return `${unit && value < 100 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
 };
-const seconds = (value) => (value >= 1 ? `${value.toFixed(2)} s` : value >= 0.001 ? `${(value * 1000).toFixed(value < 0.01 ? 1 : 0)} ms` : `${Math.round(value * 1e6)} µs`);
+const seconds = (value) => (value === 0 ? "0 s" : value >= 1 ? `${Number(value.toFixed(2))} s` : value >= 0.001 ? `${(value * 1000).toFixed(value < 0.01 ? 1 : 0)} ms` : `${Math.round(value * 1e6)} µs`);
 
 let last = null;
 const history = { rate: [], latency: [] };
@@ -51,17 +51,29 @@ function numbers(values) {
   });
 }
 
-function chart(id, values, text) {
+// The next of 1, 2 and 5 with zeros.
+function ceiling(value) {
+  const unit = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 5, 10].find((step) => step * unit >= value * 0.9999) * unit;
+}
+
+// The last two minutes, with a scale in units of show() and the highest value. text: the value of now.
+function chart(id, values, show, text) {
   const count = 120, height = 100;
-  const top = Math.max(...values, 1e-6) * 1.15;
+  const peak = Math.max(...values, 0);
+  const top = ceiling(peak || 1e-3);
+  const label = `${text}${peak ? `, peak ${show(peak)}` : ""}`;
   const points = values.slice(-count).map((value, index, all) => [((count - all.length + index) / (count - 1)) * 600, height - (value / top) * height]);
-  const svg = shape("svg", { viewBox: `0 0 600 ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": text });
+  const svg = shape("svg", { viewBox: `0 0 600 ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": `${at(id).previousElementSibling.textContent}: ${label}` });
   const line = points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join(" L");
-  svg.append(shape("path", { class: "base", d: `M0 ${height} H600` }));
+  for (const y of [0, height / 2, height]) svg.append(shape("path", { class: "base", d: `M0 ${y} H600` }));
   if (points.length > 1) {
     svg.append(shape("path", { class: "area", d: `M${points[0][0].toFixed(1)} ${height} L${line} L600 ${height} Z` }), shape("path", { class: "line", d: `M${line}` }));
   }
-  at(id).replaceChildren(svg, element("p", {}, element("span", { textContent: "2 minutes" }), element("span", { textContent: text })));
+  const scale = element("div", { className: "scale" }, ...(peak ? [top, top / 2, 0] : []).map((value) => element("span", { textContent: show(value) })));
+  scale.setAttribute("aria-hidden", "true");
+  const times = element("p", {}, element("span", { textContent: "2 minutes ago" }), element("b", { textContent: label }), element("span", { textContent: "now" }));
+  at(id).replaceChildren(element("div", { className: "plot" }, scale, svg), times);
 }
 
 function bars(id, values, show, none) {
@@ -147,8 +159,9 @@ async function read() {
     ["results in memory", bytes(sum(samples, "vitrine_cache_bytes", (labels) => labels.level === "memory"))],
     ["connections", String(sum(samples, "vitrine_connections", (labels) => labels.listener === "main"))],
   ]);
-  chart("rate", history.rate, `${rate.toFixed(rate < 10 ? 1 : 0)} a second`);
-  chart("latency", history.latency, slow === null ? "no answers" : `99 % within ${seconds(slow)}`);
+  const number = (value) => String(Number(value.toFixed(value < 10 ? 1 : 0)));
+  chart("rate", history.rate, number, `${number(rate)} a second`);
+  chart("latency", history.latency, seconds, slow === null ? "no answers" : `99 % within ${seconds(slow)}`);
   bars("levels", levels, (value, total) => `${((value / total) * 100).toFixed(1)} %`, "No results yet");
   const stages = new Map();
   for (const { labels, value } of samples.get("vitrine_stage_duration_seconds_sum") ?? []) stages.set(labels.stage, value);

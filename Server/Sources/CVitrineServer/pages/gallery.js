@@ -1,5 +1,6 @@
 import { element, icon, shownName } from "./dom.js";
 import { Grid, statistics } from "./grid.js";
+import * as kinds from "./kinds.js";
 import { Lightbox } from "./lightbox.js";
 import { tileStatistics } from "./tiles.js";
 import * as server from "./server.js";
@@ -126,11 +127,19 @@ async function load() {
     described(listing);
     listen();
     if (place.view) {
-      if (listing.found !== undefined) lightbox.show(listing.found);
+      if (listing.found !== undefined) lightbox.show(listing.found); else missing();
     }
   } catch (error) {
     if (error.name !== "AbortError") { loaded = null; failed(error); }
   }
+}
+
+// The address names a file that is not in its folder.
+function missing() {
+  if (lightbox.isOpen) lightbox.close();
+  notice(`There is no file “${shownName(place.view)}” here. It may have been renamed or deleted.`, { lasts: 12000 });
+  place = { ...place, view: null };
+  history.replaceState(null, "", address(place));
 }
 
 function described(listing) {
@@ -138,17 +147,16 @@ function described(listing) {
   document.title = title;
   bar();
   const isSearch = place.words || place.after || place.before;
-  const count = (number, one, many) => `${number.toLocaleString()} ${number === 1 ? one : many}`;
   const parts = [];
-  if (listing.folders.length) parts.push(count(listing.folders.length, "album", "albums"));
-  parts.push(count(listing.total, isSearch ? "result" : "item", isSearch ? "results" : "items"));
-  if (listing.truncated) parts.push("more are left out");
+  if (listing.folders.length) parts.push(kinds.counted(listing.folders.length, "album", "albums"));
+  if (isSearch) parts.push(kinds.counted(listing.total, "result", "results")); else parts.push(...kinds.counts(listing.kinds));
+  if (listing.truncated) parts.push("more than a list can hold: some are left out");
   at("summary").textContent = parts.join(" · ");
   albums(listing.folders);
-  at("grid").setAttribute("aria-label", isSearch ? "Results" : "Pictures");
+  if (listing.total) at("grid").setAttribute("aria-label", isSearch ? "Results" : "Photos and files"); else at("grid").removeAttribute("aria-label");
   if (!listing.total && !listing.folders.length) {
     if (isSearch) failure("picture", "Nothing found", "No name in this folder and those below it has all of these words.");
-    else failure("folder", "An empty folder", "Pictures, videos and PDF files appear here as soon as they are copied into it.");
+    else failure("folder", "An empty folder", "Photos, videos, music, books, documents and fonts appear here as soon as they are copied into it.");
   } else failure(null);
 }
 
@@ -159,7 +167,7 @@ function bar() {
   const entries = [["", loaded?.title ?? "Gallery"], ...names.map((name, index) => [names.slice(0, index + 1).join("/"), shownName(name)])];
   at("crumbs").replaceChildren(...entries.map(([path, text], index) => element("li", {},
     index === entries.length - 1
-      ? element("span", { "aria-current": "page" }, element("bdi", { textContent: text }))
+      ? element("h1", { "aria-current": "page" }, element("bdi", { textContent: text }))
       : element("a", { href: address({ path, sort: place.sort }) }, element("bdi", { textContent: text })))));
   if (document.activeElement !== at("words")) at("words").value = place.words;
   at("sort").value = place.sort;
@@ -245,35 +253,45 @@ async function cover(album) {
   try {
     const { names } = await server.cover(path);
     if (!names.length || !album.isConnected) return;
-    const file = server.join(path, names[0]);
-    const url = (width) => server.image(file, `rs:fill:${width}:${Math.round(width * 0.75)}`, "c", server.format(file));
     const picture = element("img", { alt: "", decoding: "async", draggable: false });
+    // The first file that has a picture.
+    const show = () => {
+      const name = names.shift();
+      if (!name) return picture.remove();
+      const file = server.join(path, name);
+      const url = (width) => server.image(file, `rs:fill:${width}:${Math.round(width * 0.75)}`, "c", server.format(file));
+      picture.srcset = `${url(320)} 1x, ${url(640)} 2x`;
+    };
     picture.onload = () => picture.classList.add("shown");
-    picture.onerror = () => picture.remove();
-    picture.srcset = `${url(320)} 1x, ${url(640)} 2x`;
+    picture.onerror = show;
+    show();
     album.querySelector(".cover").append(picture);
-  } catch { /* an album without a cover */ }
+  } catch (error) {
+    if (error.code !== "not-readable") return;
+    album.querySelector(".cover").replaceChildren(icon("closed"));
+    album.querySelector(".name").append(element("small", { textContent: "Not readable" }));
+  }
 }
 
 function albums(folders, isAll = false) {
   const section = at("albums");
   section.hidden = folders.length === 0;
   covers.disconnect();
-  const known = new Map([...section.querySelectorAll(".album")].map((node) => [node.dataset.path, node]));
+  const known = new Map([...section.querySelectorAll(".album")].map((node) => [node.dataset.path, node.parentElement]));
   const nodes = (isAll ? folders : folders.slice(0, shownAlbums)).map((name) => {
     const path = server.join(place.path, name);
     const old = known.get(path);
     if (old) return old;
-    const album = element("a", { className: "album", href: address({ path, words: "", sort: place.sort }) },
+    const link = element("a", { className: "album", href: address({ path, words: "", sort: place.sort }) },
       element("span", { className: "cover" }, icon("folder")), element("span", { className: "name" }, element("bdi", { textContent: shownName(name) })));
-    album.dataset.path = path;
-    return album;
+    link.dataset.path = path;
+    return element("li", {}, link);
   });
   if (nodes.length < folders.length) {
-    nodes.push(element("button", { type: "button", className: "plain", textContent: `Show all ${folders.length.toLocaleString()} albums`, onclick: () => albums(folders, true) }));
+    nodes.push(element("li", {}, element("button", { type: "button", className: "plain", textContent: `Show all ${folders.length.toLocaleString()} albums`, onclick: () => albums(folders, true) })));
   }
   section.replaceChildren(...nodes);
-  for (const node of nodes) if (node.dataset.path && !node.dataset.asked) covers.observe(node);
+  for (const node of section.querySelectorAll(".album")) if (!node.dataset.asked) covers.observe(node);
 }
 
 // Failures and changes
@@ -295,13 +313,18 @@ function failed(error) {
   at("albums").hidden = true;
   grid.show({ listing: "", total: 0, offset: 0, items: [] }, { path: place.path });
   if (error.status === 404) failure("folder", "No such folder", "It may have been renamed or deleted.", load);
+  else if (error.code === "not-readable") failure("closed", "This folder may not be read", "The server has no right to open it.", load);
   else if (error.status) failure("broken", "The server cannot show this folder", error.message, load);
   else failure("broken", "The server cannot be reached", "The connection may be interrupted, or the server stopped.", load);
 }
 
 // Above the lightbox, too.
-function notice(text) {
+let isTransient = false, resting;
+function notice(text, { lasts = Infinity } = {}) {
   const node = at("notice");
+  clearTimeout(resting);
+  isTransient = lasts < Infinity;
+  if (isTransient) resting = setTimeout(() => notice(null), lasts);
   node.textContent = text ?? "";
   if (Boolean(text) === node.matches(":popover-open")) return;
   if (text) node.showPopover(); else node.hidePopover();
@@ -336,7 +359,7 @@ function listen() {
   let wasLost = false;
   source.addEventListener("changed", () => refresh());
   source.addEventListener("open", () => {
-    notice(null);
+    if (!isTransient) notice(null);
     if (wasLost) refresh();
     wasLost = false;
   });

@@ -1,4 +1,5 @@
-import { element, bytesText, shownName, timeText } from "./dom.js";
+import { element, icon, bytesText, shownName, timeText } from "./dom.js";
+import * as kinds from "./kinds.js";
 import { justify, neighbour, wantedHeight } from "./layout.js";
 import { Previews } from "./previews.js";
 import { drawThumbHash } from "./thumbhash.js";
@@ -60,6 +61,8 @@ export class Grid {
     this.listing = listing.listing;
     this.path = path;
     this.total = listing.total;
+    // A list without items is none.
+    if (this.total) this.root.setAttribute("role", "list"); else this.root.removeAttribute("role");
     const old = this.blocks;
     this.blocks = [];
     for (let start = 0; start < this.total; start += blockSize) {
@@ -110,13 +113,26 @@ export class Grid {
     if (block) await this.read(block, signal);
     const item = this.item(index);
     if (!item) return null;
-    if (item.kind === 0 && !this.known.has(this.key(item))) {
+    if (!this.known.has(this.key(item))) {
       const answer = await server.details({ listing: this.listing, offset: index, limit: 1 }, signal).catch((error) => {
         if (error.name === "AbortError") throw error;
       });
       if (answer?.details[0]) this.known.set(this.key(item), answer.details[0]);
     }
     return { ...item, path: server.join(this.path, item.name), details: this.known.get(this.key(item)) ?? null };
+  }
+
+  // The code of the reason why an item cannot be shown, which the server finds out; null if it can be, or is not known.
+  async failure(index, signal) {
+    const item = this.item(index);
+    if (!item) return null;
+    const { listing } = this;
+    const answer = await server.details({ listing, offset: index, limit: 1, placeholders: 1 }, signal).catch(() => null);
+    const known = answer?.details[0];
+    if (!known) return null;
+    this.known.set(this.key(item), known);
+    this.decorate(this.tiles.get(this.key(item)));
+    return known[5];
   }
 
   indexOf(name) {
@@ -132,7 +148,7 @@ export class Grid {
   aspect(item) {
     const details = this.known.get(this.key(item));
     const aspect = details?.[0] ? details[0] / details[1]
-      : this.aspects.get(this.key(item)) ?? [usualAspect, 0.75, 16 / 9][item.kind];
+      : this.aspects.get(this.key(item)) ?? kinds.usualAspects[item.kind];
     return Math.min(5, Math.max(0.3, aspect));
   }
 
@@ -354,38 +370,72 @@ export class Grid {
     const link = element("a", {
       className: "tile", href: server.original(server.join(this.path, item.name)), draggable: false,
       tabIndex: index === this.current ? 0 : -1,
-      "aria-label": `${shown}, ${["picture", "document", "video"][item.kind]}, ${bytesText(item.bytes)}`,
-    }, element("span", { className: "label", "aria-hidden": "true", textContent: shown }));
+    }, element("span", { className: "label", dir: "auto", "aria-hidden": "true", textContent: shown }));
     link.dataset.index = index;
     link.dataset.name = shown;
     const cell = element("div", {
       className: "cell", role: "listitem", "aria-posinset": String(index + 1), "aria-setsize": String(this.total),
     }, link);
     cell.dataset.key = key;
-    const tile = { item, index, key, cell, link, picture: null, state: "waiting", canvas: null, badge: null };
+    const tile = { item, index, key, cell, link, picture: null, state: "waiting", canvas: null, badge: null, about: null };
     this.tiles.set(key, tile);
     this.decorate(tile);
     return cell;
   }
 
+  // The badge, the name for those who do not see the tile, and the plate of a file without a picture.
   decorate(tile) {
     if (!tile) return;
-    const details = this.known.get(tile.key);
-    if (tile.badge) return;
-    let text = null;
-    if (tile.item.kind === 2) text = details?.[4] ? timeText(details[4]) : "Video";
-    else if (tile.item.kind === 1) text = details?.[3] > 1 ? `PDF · ${details[3]}` : "PDF";
-    else if (details?.[3] > 1) text = server.isAnimated(tile.item.name, details) ? "Animated" : `${details[3]} pages`;
-    if (!text) return;
-    if (tile.item.kind === 0 || details) tile.badge = true;
-    tile.link.querySelector(".badge")?.remove();
-    tile.link.append(element("span", { className: "badge", "aria-hidden": "true", textContent: text }));
+    const { item, link } = tile, details = this.known.get(tile.key), shown = shownName(item.name);
+    const badge = this.badge(item, details);
+    const about = [shown, kinds.names[item.kind], badge.spoken, bytesText(item.bytes)].filter(Boolean).join(", ");
+    if (tile.about === null || (tile.state !== "failed" && tile.about !== about)) {
+      tile.about = about;
+      link.setAttribute("aria-label", about);
+    }
+    const text = `${badge.isMoving}${badge.text}`;
+    if (tile.badge !== text) {
+      tile.badge = text;
+      link.querySelector(".badge")?.remove();
+      if (badge.text || badge.isMoving) {
+        link.append(element("span", { className: "badge", "aria-hidden": "true" }, badge.isMoving ? icon("play") : null, badge.text));
+      }
+    }
+    if (details?.[5]) this.fail(tile, details[5]);
+  }
+
+  badge({ name, kind }, details) {
+    const duration = details?.[4] >= 0.5 ? timeText(details[4]) : "";
+    const pages = details?.[3] > 1 ? details[3] : 0;
+    switch (kind) {
+      case kinds.video: case kinds.recording: return { isMoving: kind === kinds.video, text: duration, spoken: duration };
+      case kinds.document: return { isMoving: false, text: pages ? `PDF · ${pages}` : "PDF", spoken: pages ? `PDF, ${pages} pages` : "PDF" };
+      case kinds.container: case kinds.font: return { isMoving: false, text: kinds.ending(name), spoken: kinds.ending(name) };
+      default:
+        if (!pages) return { isMoving: false, text: "", spoken: "" };
+        if (server.isAnimated(name, details)) return { isMoving: true, text: duration, spoken: duration ? `animated, ${duration}` : "animated" };
+        return { isMoving: false, text: `${pages} pages`, spoken: `${pages} pages` };
+    }
+  }
+
+  // Shows a plate with the name in the place of a picture that there will never be.
+  fail(tile, code) {
+    if (["failed", "shown"].includes(tile.state)) return;
+    this.cancel(tile);
+    tile.state = "failed";
+    tile.canvas?.remove();
+    tile.canvas = null;
+    const { kind } = tile.item, reason = kinds.shortReason(code, kind);
+    tile.link.classList.add("failed");
+    tile.link.setAttribute("aria-label", `${tile.about}, ${(reason || "no image").toLowerCase()}`);
+    tile.link.append(element("span", { className: "plate", "aria-hidden": "true" },
+      icon(reason ? "broken" : kinds.symbols[kind]), element("bdi", { textContent: tile.link.dataset.name }), reason ? element("small", { textContent: reason }) : null));
   }
 
   // Draws the placeholder of a tile; false if there is none to draw.
   sketch(tile) {
     const hash = this.known.get(tile.key)?.[2];
-    if (!hash || tile.canvas || tile.state === "shown" || tile.hash === hash) return false;
+    if (!hash || tile.canvas || ["shown", "failed"].includes(tile.state) || tile.hash === hash) return false;
     tile.hash = hash;
     const canvas = element("canvas", { "aria-hidden": "true" });
     try { if (drawThumbHash(hash, canvas)) { tile.canvas = canvas; tile.link.prepend(canvas); } } catch { /* no placeholder */ }
@@ -435,16 +485,19 @@ export class Grid {
       statistics.failed += 1;
       tile.attempts = (tile.attempts ?? 0) + 1;
       tile.picture = null;
-      // A busy server is asked again, a broken file is not.
-      if (navigator.onLine && tile.attempts > 2) {
-        tile.state = "failed";
-        tile.link.classList.add("failed");
-      } else {
-        tile.state = "paused";
-        setTimeout(() => { if (tile.state === "paused") { tile.state = "waiting"; this.schedule(); } }, 1000 * tile.attempts ** 2);
-      }
+      tile.state = "asking";
+      this.failure(tile.index).then((code) => {
+        if (tile.state === "asking") this.pause(tile, code);
+      });
     }
     this.schedule();
+  }
+
+  // A busy server is asked again, a broken file is not.
+  pause(tile, code) {
+    if (code || (navigator.onLine && tile.attempts > 2)) return this.fail(tile, code);
+    tile.state = "paused";
+    setTimeout(() => { if (tile.state === "paused") { tile.state = "waiting"; this.schedule(); } }, 1000 * tile.attempts ** 2);
   }
 
   rearrange(index) {

@@ -1,11 +1,10 @@
 import { element, icon, bytesText, shownName, timeText } from "./dom.js";
+import * as kinds from "./kinds.js";
 import { drawThumbHash } from "./thumbhash.js";
 import { Zoom, rungs } from "./zoom.js";
 import * as server from "./server.js";
 
-const kinds = ["picture", "document", "video"];
-
-// One picture, document or video in the whole window.
+// One photo, document, video or recording in the whole window.
 export class Lightbox {
   constructor(grid, { changed, closed }) {
     this.grid = grid;
@@ -67,11 +66,14 @@ export class Lightbox {
     this.item = item;
     const name = shownName(item.name);
     this.number();
-    this.said.textContent = `${kinds[item.kind]} ${name}, ${index + 1} of ${this.grid.total}`;
+    this.said.textContent = `${kinds.names[item.kind]} ${name}, ${index + 1} of ${this.grid.total}`;
     this.download.href = server.original(item.path, true);
     this.changed(item);
-    if (item.kind === 2) this.showVideo(item);
-    else if (item.kind === 1) this.showDocument(item);
+    const code = item.details?.[5];
+    if (item.kind === kinds.recording) this.showRecording(item, code);
+    else if (code) this.refuse(item, code);
+    else if (item.kind === kinds.video) this.showVideo(item);
+    else if (item.kind === kinds.document) this.showDocument(item);
     else this.showPicture(item);
     if (!this.info.hidden) this.describe();
     this.preload(index + 1);
@@ -81,7 +83,7 @@ export class Lightbox {
   // The neighbours, behind the work of everyone else.
   preload(index) {
     const item = this.grid.item(index);
-    if (!item || item.kind === 2) return;
+    if (!item || item.kind === kinds.video || this.grid.known.get(this.grid.key(item))?.[5]) return;
     const { signal } = this.abort;
     setTimeout(() => {
       if (signal.aborted) return;
@@ -113,7 +115,7 @@ export class Lightbox {
   // The place of the picture among the others.
   number() {
     const name = shownName(this.item.name);
-    this.title.replaceChildren(element("bdi", { textContent: name }), element("small", { textContent: `${(this.index + 1).toLocaleString()} of ${this.grid.total.toLocaleString()}` }));
+    this.title.replaceChildren(element("bdi", { textContent: name }), " ", element("small", { textContent: `${(this.index + 1).toLocaleString()} of ${this.grid.total.toLocaleString()}` }));
     this.previous.disabled = this.index === 0;
     this.next.disabled = this.index >= this.grid.total - 1;
   }
@@ -140,9 +142,13 @@ export class Lightbox {
     return stage;
   }
 
-  attach(zoom, reason) {
+  attach(zoom) {
     this.zoom = zoom;
-    zoom.broken = () => this.broken(reason, "The file may be damaged, too large, or of an unknown kind.");
+    const { item, index } = this, { signal } = this.abort;
+    zoom.broken = async () => {
+      const code = await this.grid.failure(index, signal);
+      if (!signal.aborted) this.refuse(item, code);
+    };
     zoom.changed = (scale, relative) => {
       this.zoomText.textContent = `${Math.round(relative * 100)} %`;
       this.zoomText.classList.toggle("shown", scale > 1.01);
@@ -153,7 +159,7 @@ export class Lightbox {
     const { signal } = this.abort;
     const format = server.format(item.name);
     const isAnimated = server.isAnimated(item.name, item.details) && item.bytes < 32e6;
-    const isVector = /\.svg$/i.test(item.name);
+    const isVector = item.kind === kinds.font || /\.svgz?$/i.test(item.name);
     let size = this.size(item);
     if (!size) {
       // Its header tells nothing to those who do not decode it.
@@ -163,10 +169,10 @@ export class Lightbox {
     }
     this.attach(new Zoom(this.stage(), {
       url: (side) => (isAnimated ? server.original(item.path) : server.image(item.path, `rs:fit:${side}:${side}`, item.version, format)),
-      size, tile: isAnimated || isVector ? null : server.tile(item.path, item.version, format),
+      size, tile: isAnimated || isVector || item.kind !== kinds.image ? null : server.tile(item.path, item.version, format),
       placeholder: this.placeholder(item), isVector,
       swiped: (direction) => (direction ? this.step(direction) : this.close()),
-    }), "This picture cannot be shown.");
+    }));
   }
 
   // A document: a strip of pages, and the current one.
@@ -182,6 +188,7 @@ export class Lightbox {
     try { known = await server.information(item.path, item.version, signal); } catch { return; }
     if (signal.aborted) return;
     this.pages = known.pages;
+    if (known.pages < 2) return this.withoutStrip();
     const observer = new IntersectionObserver((entries) => {
       for (const { target, isIntersecting } of entries) {
         const picture = target.querySelector("img");
@@ -200,6 +207,12 @@ export class Lightbox {
     }
   }
 
+  // One page alone has the whole window.
+  withoutStrip() {
+    this.strip.remove();
+    this.body.querySelector(".stage")?.classList.remove("paged");
+  }
+
   turn(page) {
     if (page < 0 || (this.pages && page >= this.pages)) return;
     const { item } = this;
@@ -211,7 +224,7 @@ export class Lightbox {
     this.attach(new Zoom(stage, {
       url: (side) => server.image(item.path, `pg:${page}/rs:fit:${side}:${side}`, item.version, "jpg"),
       size: this.shape(item), tile: null, placeholder: null, isVector: true, swiped: (direction) => (direction ? this.turn(page + direction) : this.close()),
-    }), "This page cannot be shown.");
+    }));
     for (const entry of this.strip.children) {
       const isCurrent = Number(entry.dataset.page) === page;
       entry.setAttribute("aria-current", String(isCurrent));
@@ -237,7 +250,7 @@ export class Lightbox {
     signal.addEventListener("abort", () => { video.pause(); video.removeAttribute("src"); video.load(); });
     let known;
     try { known = await server.information(item.path, item.version, signal); } catch (error) {
-      if (!signal.aborted && error.status) this.broken("This video cannot be shown.", "It may be damaged or of an unknown kind.");
+      if (!signal.aborted && error.status) this.refuse(item, error.code);
       return;
     }
     if (signal.aborted || !known.duration) return;
@@ -291,6 +304,44 @@ export class Lightbox {
     this.video = video;
   }
 
+  // A recording: its cover, if it has one, and its sound.
+
+  async showRecording(item, code) {
+    const { signal } = this.abort;
+    const plate = (reason) => this.body.prepend(element("div", { className: "broken sound" }, icon("music"), element("strong", {}, element("bdi", { textContent: shownName(item.name) })), reason ? element("span", { textContent: reason }) : null));
+    const audio = element("audio", { controls: true, preload: "metadata", src: server.original(item.path), "aria-label": shownName(item.name) });
+    audio.addEventListener("error", () => {
+      if (signal.aborted) return;
+      audio.remove();
+      this.body.append(element("p", { className: "mute", role: "status", textContent: "This browser cannot play the recording. Download it to hear it." }));
+    });
+    signal.addEventListener("abort", () => { audio.pause(); audio.removeAttribute("src"); audio.load(); });
+    this.body.append(audio);
+    if (code) plate(kinds.longReason(code, item.kind)[1]);
+    else {
+      await this.showPicture(item);
+      if (signal.aborted) return;
+      // The plate stands in the place of the cover.
+      this.zoom.broken = async () => {
+        const found = await this.grid.failure(this.index, signal);
+        if (signal.aborted) return;
+        this.body.querySelector(".stage")?.remove();
+        plate(kinds.longReason(found, item.kind)[1]);
+      };
+    }
+  }
+
+  // Tells why a file cannot be shown.
+  refuse(item, code) {
+    if (this.body.querySelector(".broken")) return;
+    this.zoom?.destroy();
+    this.zoom = null;
+    this.body.replaceChildren();
+    this.strip = null;
+    const [title, reason] = kinds.longReason(code, item.kind);
+    this.broken(title, reason);
+  }
+
   broken(title, reason) {
     this.body.append(element("div", { className: "broken", role: "alert" }, element("strong", { textContent: title }), element("span", { textContent: reason })));
   }
@@ -335,12 +386,12 @@ export class Lightbox {
     add("Changed", new Date(item.time * 1000).toLocaleString());
     let known;
     try { known = await server.information(item.path, item.version, signal); } catch (error) {
-      if (!signal.aborted) add("Content", "It cannot be read.");
+      if (!signal.aborted) add("Content", error.code ? kinds.longReason(error.code, item.kind)[1] : "It cannot be read.");
       return;
     }
     if (signal.aborted) return;
     add("Type", known.mediaType);
-    add(known.kind === "document" ? "Page" : "Dimensions", `${known.width} × ${known.height}${known.kind === "document" ? " pt" : ` · ${((known.width * known.height) / 1e6).toFixed(1)} MP`}`);
+    if (known.width) add(known.kind === "document" ? "Page" : "Dimensions", `${known.width} × ${known.height}${known.kind === "document" ? " pt" : ` · ${((known.width * known.height) / 1e6).toFixed(1)} MP`}`);
     if (known.pages > 1) add(known.kind === "document" ? "Pages" : "Frames", String(known.pages));
     if (known.duration) add("Duration", timeText(known.duration));
     if (known.hasAlpha) add("Transparency", "Yes");
@@ -370,7 +421,7 @@ export class Lightbox {
 
   pressed(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const isVideo = this.video && event.target === this.video;
+    const isVideo = event.target.matches("video, audio");
     const isZoomed = this.zoom && this.zoom.scale > 1.01;
     const far = 120;
     switch (event.key) {

@@ -54,6 +54,7 @@ export class Previews {
         if (!known?.duration || this.hovered !== link) return;
         details = [known.width, known.height, known.thumbHash, 1, known.duration];
         grid.known.set(tile.key, details);
+        grid.decorate(tile);
       }
       const box = grid.box(tile.index);
       show(Array.from({ length: 8 }, (_, step) => server.image(

@@ -2,7 +2,7 @@
 const base = "/gallery/";
 
 export class ServerError extends Error {
-  constructor(status, reason) { super(reason); this.status = status; }
+  constructor(status, reason, code) { super(reason); this.status = status; this.code = code ?? ""; }
 }
 
 async function json(path, parameters, signal) {
@@ -14,7 +14,7 @@ async function json(path, parameters, signal) {
   const response = await fetch(`${base}api/${path}?${query.toString().replaceAll("+", "%20")}`, { signal });
   if (!response.ok) {
     const error = await response.json().catch(() => ({}));
-    throw new ServerError(response.status, error.reason || `The server answers ${response.status}.`);
+    throw new ServerError(response.status, error.reason || `The server answers ${response.status}.`, error.code);
   }
   return response.json();
 }
@@ -59,7 +59,10 @@ export async function signIn(token) {
 export async function information(path, version, signal) {
   const source = base64(`local:///${encoded(path)}`);
   const response = await fetch(`${base}media/info/insecure/cb:${version}/${source}`, { signal });
-  if (!response.ok) throw new ServerError(response.status, "The file cannot be described.");
+  if (!response.ok) {
+    const error = await response.json().catch(() => ({}));
+    throw new ServerError(response.status, "The file cannot be described.", error.code);
+  }
   return response.json();
 }
 

@@ -249,6 +249,7 @@ final class Gallery: Sendable {
             text += ",\"found\":\(index)"
         }
         if offset == 0 {
+            text += ",\"kinds\":\(listing.counts)"
             text += ",\"folders\":[" + listing.folders.map { JSONText.quoted($0) }.joined(separator: ",") + "]"
         }
         text += ",\"items\":["

@@ -33,7 +33,7 @@ struct GalleryFiles: Sendable {
     }
 
     /// The kinds of files that are shown, by the ends of their names: all that the pipeline reads.
-    enum Kind: UInt8, Sendable {
+    enum Kind: UInt8, Sendable, CaseIterable {
         case image, document, video, recording, font, container
 
         private init(_ kind: SourceContent.Kind) {

@@ -20,7 +20,8 @@ struct GalleryList: Sendable {
         let name = HTMLText.shown(folder.last ?? title)
         let folders = offset == 0 ? listing.folders : []
         let entries = listing.entries.dropFirst(offset).prefix(Self.pageSize)
-        var body = "<nav class=\"crumbs\" aria-label=\"Folder\"><ol>\(crumbs)</ol></nav>\n<main>\n<h1>\(name)</h1>\n"
+        var body = folder.isEmpty ? "" : "<nav class=\"crumbs\" aria-label=\"Folders above\"><ol>\(crumbs)</ol></nav>\n"
+        body += "<main>\n<h1>\(name)</h1>\n"
         if folders.isEmpty, entries.isEmpty { body += "<p>There is nothing to show in this folder.</p>\n" }
         if listing.isTruncated { body += "<p>The folder has more files than a list can hold.</p>\n" }
         if !folders.isEmpty {
@@ -34,7 +35,7 @@ struct GalleryList: Sendable {
     }
 
     private var crumbs: String {
-        (0...folder.count).map { count in
+        (0..<folder.count).map { count in
             let path = Array(folder.prefix(count))
             return "<li>\(Self.link(toFolder: path, text: path.last ?? title))</li>"
         }.joined()

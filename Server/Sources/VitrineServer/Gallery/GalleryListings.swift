@@ -33,12 +33,17 @@ final class GalleryListing: Sendable {
     let query: GalleryQuery
     let folders: [String]
     let entries: [Entry]
+    /// The number of entries of each kind, by its raw value.
+    let counts: [Int]
     /// Whether there are more than a listing can hold.
     let isTruncated: Bool
 
     init(_ query: GalleryQuery, folders: [String], entries: [Entry], isTruncated: Bool) {
         number = String(UInt64.random(in: 1 << 40...1 << 52), radix: 36)
         (self.query, self.folders, self.entries, self.isTruncated) = (query, folders, entries, isTruncated)
+        var counts = [Int](repeating: 0, count: GalleryFiles.Kind.allCases.count)
+        for entry in entries { counts[Int(entry.kind.rawValue)] += 1 }
+        self.counts = counts
     }
 }
 
