@@ -168,9 +168,15 @@ extension RequestError {
 /// The errors of the last seconds, so that a source that fails is not asked again for each request.
 final class RecentFailures: Sendable {
     private struct Entry {
-        let error: RequestError
+        let failure: Failure
         let end: Duration
         let format: ImageFormat?
+    }
+
+    struct Failure: Sendable {
+        let error: RequestError
+        /// The version of the source that has it; nil if none was read.
+        let version: String?
     }
 
     private let entries = Mutex<[CacheKey: Entry]>([:])
@@ -184,14 +190,14 @@ final class RecentFailures: Sendable {
     }
 
     /// The error of a key, if its time is not up.
-    subscript(key: CacheKey) -> RequestError? { error(for: key) }
+    subscript(key: CacheKey) -> RequestError? { failure(for: key)?.error }
 
-    /// The error of a key, if its time is not up and the source is of no format that is answered as it is.
-    func error(for key: CacheKey, excluding passed: [ImageFormat] = []) -> RequestError? {
+    /// The failure of a key, if its time is not up and the source is of no format that is answered as it is.
+    func failure(for key: CacheKey, excluding passed: [ImageFormat] = []) -> Failure? {
         let now = clock.now
         return entries.withLock { entries in
             guard let entry = entries[key] else { return nil }
-            if entry.end > now { return entry.format.map(passed.contains) == true ? nil : entry.error }
+            if entry.end > now { return entry.format.map(passed.contains) == true ? nil : entry.failure }
             entries[key] = nil
             return nil
         }
@@ -199,14 +205,19 @@ final class RecentFailures: Sendable {
 
     /// Keeps an error for the time that the lifetimes say, which may be none.
     ///
-    /// - Parameter format: The format of the source; nil if it is unknown.
-    func add(_ error: RequestError, for key: CacheKey, format: ImageFormat? = nil) {
+    /// - Parameters:
+    ///   - error: The error.
+    ///   - key: The source or the result that has it.
+    ///   - format: The format of the source; nil if it is unknown.
+    ///   - version: The version of the source; nil if none was read.
+    func add(_ error: RequestError, for key: CacheKey, format: ImageFormat? = nil, version: String? = nil) {
         guard let lifetime = lifetimes.lifetime(of: error), lifetime > .zero else { return }
         let now = clock.now
         entries.withLock { entries in
             if entries.count >= Self.capacity { entries = entries.filter { $0.value.end > now } }
             if entries.count >= Self.capacity { entries.removeAll(keepingCapacity: true) }
-            entries[key] = Entry(error: error, end: now + lifetime, format: format)
+            entries[key] = Entry(
+                failure: Failure(error: error, version: version), end: now + lifetime, format: format)
         }
     }
 

@@ -57,10 +57,15 @@ extension Renderer {
             return try await result(of: outcome, job: job, stored: stored, alternative: alternative)
         } catch {
             // Another size of the same content is damaged as well.
-            if error.isDamage, case .render(_, _, let loaded, _) = outcome {
-                cache.failures.add(error, for: job.contentKey, format: loaded.header?.format)
-            } else {
+            guard case .render(_, _, let loaded, _) = outcome else {
                 cache.failures.add(error, for: job.key)
+                throw error
+            }
+            let version = loaded.original.version
+            if error.isDamage {
+                cache.failures.add(error, for: job.contentKey, format: loaded.header?.format, version: version)
+            } else {
+                cache.failures.add(error, for: job.key, version: version)
             }
             throw error
         }

@@ -168,8 +168,8 @@ package final class Renderer: Sendable {
         groups = SourceGroups(
             sources, pipeline: pipeline, admission: admission, settings: configuration.settings,
             limits: configuration.limits, executor: blocking
-        ) { key, error in
-            failures.add(error, for: key)
+        ) { key, error, version in
+            failures.add(error, for: key, version: version)
         }
     }
 
@@ -340,7 +340,7 @@ package final class Renderer: Sendable {
             return stale
         }
         do throws(RequestError) {
-            if let failure = recentFailure(of: job) { throw failure }
+            if let failure = await recentFailure(of: job) { throw failure }
             let job = job.beginning(at: fence)
             let key = workKey(of: job, alternative)
             let (made, isShared) = try await work.value(for: key, priority: priority, deadline: deadline) {
@@ -372,22 +372,31 @@ package final class Renderer: Sendable {
         return image.map { Rendering(image: $0, origin: .disk) }
     }
 
-    /// An error of the last seconds that the job would have as well.
-    private func recentFailure(of job: RenderJob) -> RequestError? {
-        if let failure = cache.failures[job.source.key] { return failure }
+    /// An error of the last seconds that the job would have as well. A file that was replaced since has none.
+    private func recentFailure(of job: RenderJob) async -> RequestError? {
+        guard let failure = keptFailure(of: job) else { return nil }
+        guard job.source.isLocal, let version = (try? await sources.localVersion(of: job.source)) ?? nil else {
+            return failure.error
+        }
+        let isOfAnother = failure.version.map { $0 != version } ?? (failure.error == .sourceNotFound)
+        return isOfAnother ? nil : failure.error
+    }
+
+    private func keptFailure(of job: RenderJob) -> RecentFailures.Failure? {
+        if let failure = cache.failures.failure(for: job.source.key) { return failure }
         // Bytes that are answered as they are need not be an image.
         if !job.options.isRaw || job.kind == .summary {
             let passed = job.kind == .image ? Array(job.options.skipProcessing) : []
             for key in [job.source.contentKey, job.contentKey] {
-                if let failure = cache.failures.error(for: key, excluding: passed) { return failure }
+                if let failure = cache.failures.failure(for: key, excluding: passed) { return failure }
             }
         }
-        return cache.failures[job.key]
+        return cache.failures.failure(for: job.key)
     }
 
     /// Asks in the background whether a source has changed.
     private func refresh(_ job: RenderJob, _ stored: RenderedImage) {
-        guard recentFailure(of: job) == nil, !encoder.background.isRunning(job.key) else { return }
+        guard keptFailure(of: job) == nil, !encoder.background.isRunning(job.key) else { return }
         let job = job.beginning(at: fence)
         work.start(for: job.key.appending("refresh"), priority: .low) {
             [self] (priority: SharedPriority) async throws(RequestError) in

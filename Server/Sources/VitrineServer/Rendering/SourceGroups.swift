@@ -123,14 +123,15 @@ final class SourceGroups: Sendable {
     private let settings: RenderSettings
     private let limits: ImageLimits
     private let executor: BlockingExecutor
-    private let didFail: @Sendable (CacheKey, RequestError) -> Void
+    private let didFail: @Sendable (CacheKey, RequestError, String?) -> Void
 
     /// - Parameters:
-    ///   - didFail: Called with errors that concern all results of a source, and the key to keep them for.
+    ///   - didFail: Called with errors that concern all results of a source, with the key to keep them for and the
+    ///     version of the source, if it was read.
     init(
         _ sources: SourceTable, pipeline: ImagePipeline, admission: Admission, settings: RenderSettings,
         limits: ImageLimits, executor: BlockingExecutor,
-        didFail: @escaping @Sendable (CacheKey, RequestError) -> Void
+        didFail: @escaping @Sendable (CacheKey, RequestError, String?) -> Void
     ) {
         self.sources = sources
         self.pipeline = pipeline
@@ -277,7 +278,7 @@ final class SourceGroups: Sendable {
         do throws(RequestError) {
             return try await sources.load(source, priority: priority, holding: held)
         } catch {
-            didFail(source.key, error)
+            didFail(source.key, error, nil)
             throw error
         }
     }
@@ -304,7 +305,9 @@ final class SourceGroups: Sendable {
             return try result.get()
         } catch {
             // A cancellation says nothing about the source.
-            if error != .cancelled, page == 1 || error.isDamage { didFail(source.contentKey, error) }
+            if error != .cancelled, page == 1 || error.isDamage {
+                didFail(source.contentKey, error, original.version)
+            }
             throw error
         }
     }
