@@ -18,8 +18,8 @@ export function justify(aspects, width, wanted, gap, isLast) {
     }
     const count = index - first;
     let height = (width - gap * (count - 1)) / sum;
-    // A few pictures alone do not become giants.
-    if (isLast && row === rows - 1) height = Math.min(height, wanted * 1.25);
+    // The last row fills the width like the others, unless its few pictures would become giants.
+    if (isLast && row === rows - 1 && height > wanted * 1.6) height = wanted;
     height = Math.max(40, Math.min(height, wanted * 2.2));
     let left = 0;
     for (let place = first; place < index; place += 1) {
