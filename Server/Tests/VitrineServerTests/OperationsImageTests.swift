@@ -322,7 +322,7 @@ private func executable(_ name: String) -> String? {
         var text = ""
         for folder in ["Gallery", "IIIF", "Operations", "Program"] {
             for file in try FileManager.default.contentsOfDirectory(atPath: sources.path + "/" + folder)
-            where file != "ServerSettings.swift" && file != "ServerConfiguration.swift" {
+            where !["ServerSettings.swift", "SettingKind.swift", "ServerConfiguration.swift"].contains(file) {
                 text += try String(contentsOf: sources.appending(path: "\(folder)/\(file)"), encoding: .utf8)
             }
         }
