@@ -60,6 +60,8 @@
     const size = parseFloat(getComputedStyle(node).fontSize), bold = Number(getComputedStyle(node).fontWeight) >= 700;
     if (ratio < (size >= 24 || (size >= 18.66 && bold) ? 3 : 4.5)) problems.push(`contrast ${ratio.toFixed(2)}: ` + say(node));
   }
+  const headings = [...document.querySelectorAll('h1')].filter((node) => shown(node) && node.textContent.trim());
+  if (!modal && headings.length !== 1) problems.push(`${headings.length} headings of the first level`);
   if (!document.title) problems.push('no title');
   if (!document.documentElement.lang) problems.push('no language');
   return problems;

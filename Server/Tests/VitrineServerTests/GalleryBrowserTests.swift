@@ -262,6 +262,69 @@ struct GalleryBrowserTests {
         }
     }
 
+    /// A recording of silence, without a cover.
+    private static var silence: [UInt8] {
+        func number(_ value: UInt32, _ count: Int) -> [UInt8] {
+            (0..<count).map { UInt8(value >> (8 * UInt32($0)) & 255) }
+        }
+        let rate: UInt32 = 8_000
+        let format = number(1, 2) + number(1, 2) + number(rate, 4) + number(rate, 4) + number(1, 2) + number(8, 2)
+        let chunks = Array("WAVEfmt ".utf8) + number(16, 4) + format + Array("data".utf8) + number(rate, 4)
+        return Array("RIFF".utf8) + number(UInt32(chunks.count) + rate, 4) + chunks
+            + [UInt8](repeating: 128, count: Int(rate))
+    }
+
+    @Test func filesWithoutAnImageHaveATileThatSaysWhyAtOnce() async throws {
+        let root = try GalleryRoot()
+        try root.copy("lake.jpg", to: "lake.jpg")
+        try root.write(Self.silence, to: Array("silence.wav".utf8))
+        try root.write(Array("no photo".utf8), to: Array("text.jpg".utf8))
+        try root.write(Array((try Samples.bytes("lake.jpg")).prefix(3_000)), to: Array("cut.jpg".utf8))
+        try await GalleryTests.run(root) { program in
+            let port = program.port
+            try await TestPage.onThread {
+                let page = try TestPage()
+                try page.open("http://127.0.0.1:\(port)/gallery/")
+                try page.waitForPictures()
+                #expect(try page.text("document.querySelector('#summary').textContent") == "3 photos · 1 recording")
+                for (name, reason, spoken) in [
+                    ("text.jpg", "Unknown content", "unknown content"), ("cut.jpg", "Damaged", "damaged"),
+                    ("silence.wav", "", "no image"),
+                ] {
+                    let tile = "document.querySelector('.tile.failed[data-name=\"\(name)\"]')"
+                    #expect(try page.text("\(tile).querySelector('.plate bdi').textContent") == name)
+                    #expect(try page.text("\(tile).querySelector('.plate small')?.textContent ?? ''") == reason)
+                    #expect(try page.holds("\(tile).getAttribute('aria-label').endsWith(', \(spoken)')"), "\(name)")
+                    let asked = page.requests.count { $0.url.contains("/media/") && $0.url.contains(name) }
+                    // Once for what is not told by the beginning of the file.
+                    #expect(asked <= 1, "\(name)")
+                }
+                #expect(try page.accessibilityProblems() == [])
+                try page.click(".tile[data-name='cut.jpg']")
+                try page.wait("document.querySelector('.lightbox .broken strong')")
+                let title = try page.text("document.querySelector('.lightbox .broken strong').textContent")
+                #expect(title == "This photo cannot be shown.")
+                try page.evaluate("gallery.lightbox.close()")
+                try page.click(".tile[data-name='silence.wav']")
+                try page.wait("document.querySelector('.lightbox audio')?.duration === 1")
+                try page.wait("document.querySelector('.lightbox .sound')")
+                #expect(try page.accessibilityProblems() == [])
+                #expect(page.problems.allSatisfy { $0.contains("422") }, "\(page.problems)")
+            }
+        }
+    }
+
+    @Test func addressOfAMissingFileSaysSo() async throws {
+        try await Self.browse(try Self.samples(), place: "#/?view=gone.jpg") { page in
+            try page.wait("document.querySelector('#notice').matches(':popover-open')")
+            #expect(try page.holds("document.querySelector('#notice').textContent.includes('gone.jpg')"))
+            #expect(try page.text("location.hash") == "#/")
+            try page.waitForPictures()
+            #expect(try page.holds("!gallery.lightbox.isOpen"))
+            #expect(try page.accessibilityProblems() == [])
+        }
+    }
+
     @Test func hostileFilesLeaveThePageWhole() async throws {
         let root = try Self.samples()
         try root.write(Array("not a picture".utf8), to: Array("broken.jpg".utf8))
