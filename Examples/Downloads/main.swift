@@ -26,7 +26,7 @@ func show(_ downloads: [Download]) {
 }
 
 let manager = DownloadManager(configuration)
-let first = try await manager.start(server.url("/film.mkv").absoluteString)
+let first = try await manager.start(server.url("/video.mkv").absoluteString)
 let second = try await manager.start(server.url("/book.pdf").absoluteString)
 for await status in first.updates where status.received >= 200_000 { break }
 try await first.pause()
@@ -40,7 +40,7 @@ let downloads = try await later.restore()
 for download in downloads where download.status?.state == .paused { try await download.resume() }
 try await later.settled()
 show(downloads)
-let bytes = FileManager.default.contents(atPath: configuration.directory + "/film.mkv")
+let bytes = FileManager.default.contents(atPath: configuration.directory + "/video.mkv")
 print("whole:", bytes.map { [UInt8]($0) == film } ?? false)
 print("the rest was asked for:", server.requests.contains { $0.start == 200_000 })
 await later.close()

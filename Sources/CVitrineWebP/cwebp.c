@@ -193,7 +193,7 @@ static const char *reason_of(WebPEncodingError code)
     case VP8_ENC_ERROR_PARTITION0_OVERFLOW:
     case VP8_ENC_ERROR_PARTITION_OVERFLOW:
     case VP8_ENC_ERROR_FILE_TOO_BIG: return "the result is too large for the format";
-    default: return "libwebp refused the picture";
+    default: return "libwebp refused the image";
     }
 }
 

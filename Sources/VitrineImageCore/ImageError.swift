@@ -81,7 +81,7 @@ extension ImageError: LocalizedError, CustomStringConvertible {
 
     /// The error for a file of a format that is shown by a picture in it, without such a picture.
     package static func noPicture(input: String, format: ImageFormat) -> ImageError {
-        .unsupported(input: input, reason: "\(noPreview)the \(format) file holds no usable picture")
+        .unsupported(input: input, reason: "\(noPreview)the \(format) file holds no usable image")
     }
 
     /// The error for data that a library does not decode. Its own words are about its functions, not about the input.

@@ -17,12 +17,12 @@ package struct JPEGGainMapDecoder: ImageDecoding {
     package func decode(_ source: ByteSource, _ request: DecodeRequest) throws(ImageError) -> DecodedImage {
         guard let bytes = request.info.colorProfile, let profile = ColorProfile(highRange: bytes),
             let gain = gain(of: source, profile: bytes, for: request)
-        else { throw .unsupported(input: source.name, reason: "no gain map leads to a picture of standard range") }
+        else { throw .unsupported(input: source.name, reason: "no gain map leads to an image of standard range") }
         var image = try pixels(of: source, reduction: request.reduction, for: request)
         let shown = image.planes.first.flatMap { profile.shown($0, through: gain, request.cancellation) }
         guard let shown else {
             if request.cancellation.isCancelled { throw .cancelled(input: source.name) }
-            throw .unsupported(input: source.name, reason: "a picture with a gain map is grey, or has three colours")
+            throw .unsupported(input: source.name, reason: "an image with a gain map is grey, or has three colours")
         }
         (image.planes, image.model) = ([shown], .rgb)
         return image

@@ -50,7 +50,7 @@ package enum SVGPolicy {
     static func reference(_ value: ArraySlice<UInt8>) -> String {
         let value = value.drop(while: ByteText.isSpace)
         let isEmbedded = value.prefix(5).map(lowercase).elementsEqual("data:".utf8)
-        return isEmbedded ? "an embedded file other than a picture of at most 1 MB" : otherFile
+        return isEmbedded ? "an embedded file other than an image of at most 1 MB" : otherFile
     }
 
     /// Finds, in style text as it is written, imports and functions whose address is not internal.

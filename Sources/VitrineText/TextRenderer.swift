@@ -27,7 +27,7 @@ struct TextRenderer: DocumentRendering {
         let size = try PageGeometry(points, limits: request.limits).pixels(for: parameters.target)
         let storage = PixelStorage(zeroedByteCount: size.pixelCount * 3)
         guard let pixels = storage.bytes.bindMemory(to: UInt8.self).baseAddress else {
-            throw .invalidRequest(reason: "a picture without pixels")
+            throw .invalidRequest(reason: "an image without pixels")
         }
         let status =
             parameters.kind == .font

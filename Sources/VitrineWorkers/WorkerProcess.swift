@@ -346,7 +346,7 @@ extension WorkerProcess.Failure {
                     input: input,
                     reason: hadTaken ? "the decoder crashed" : "the worker crashed before it took the request")
             }
-            let when = hadTaken ? "while it read the picture" : "before it took the request"
+            let when = hadTaken ? "while it read the image" : "before it took the request"
             return .workerFailed(input: input, reason: "the worker \(exit.description) \(when)")
         }
     }

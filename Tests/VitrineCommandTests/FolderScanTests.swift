@@ -21,7 +21,7 @@ import Testing
         let outcome = try await Tool.run(
             ["thumbnail", "in", "--recursive", "--no-cache", "-o", "out"], in: scratch.url)
         #expect(outcome.status == 0)
-        #expect(outcome.errors == "in/letter.odt: passed over: no preview: the odt file holds no usable picture\n")
+        #expect(outcome.errors == "in/letter.odt: passed over: no preview: the odt file holds no usable image\n")
         #expect(try FileManager.default.contentsOfDirectory(atPath: scratch.file("out").path).count == 1)
 
         let quiet = try await Tool.run(
@@ -42,7 +42,7 @@ import Testing
         let outcome = try await Tool.run(
             ["thumbnail", "in/letter.odt", "in/lake.jpg", "--no-cache", "-o", "out"], in: scratch.url)
         #expect(outcome.status == 1)
-        #expect(outcome.errors == "in/letter.odt: no preview: the odt file holds no usable picture\n")
+        #expect(outcome.errors == "in/letter.odt: no preview: the odt file holds no usable image\n")
     }
 
     @Test func sheetsAndCachesPassThemOverToo() async throws {
@@ -50,7 +50,7 @@ import Testing
         let sheet = try await Tool.run(
             ["contact-sheet", "in", "--recursive", "--no-cache", "-o", "sheet.png"], in: scratch.url)
         #expect(sheet.status == 0)
-        #expect(sheet.errors == "in/letter.odt: passed over: no preview: the odt file holds no usable picture\n")
+        #expect(sheet.errors == "in/letter.odt: passed over: no preview: the odt file holds no usable image\n")
         let pages = try await Tool.run(
             ["contact-sheet", "in", "--recursive", "--no-cache", "--pages", "1-2", "-o", "sheet.png"], in: scratch.url)
         #expect(pages.status == 0)

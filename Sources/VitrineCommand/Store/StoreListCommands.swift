@@ -112,7 +112,7 @@ struct StoreImportCommand: AsyncParsableCommand {
         let steps =
             selection.files
             ? selection.fileStore.importFiles(from: directory, replacing: replace)
-            : selection.imageStore(image.configuration).importPictures(from: directory, replacing: replace)
+            : selection.imageStore(image.configuration).importImages(from: directory, replacing: replace)
         try await selection.follow(steps, lines, isQuiet: progress.quiet)
     }
 }
@@ -141,7 +141,7 @@ struct StoreExportCommand: AsyncParsableCommand {
         let steps =
             selection.files
             ? selection.fileStore.exportFiles(to: directory, replacing: replace)
-            : selection.imageStore().exportPictures(
+            : selection.imageStore().exportImages(
                 to: directory, as: thumbnail ? .thumbnail : .original, replacing: replace)
         try await selection.follow(steps, lines, isQuiet: progress.quiet)
     }

@@ -9,7 +9,7 @@ public import Foundation
 /// A handle of one download. The download continues without handles as long as its manager exists.
 ///
 /// ```swift
-/// let download = try await DownloadManager.shared.start("https://example.org/film.mkv")
+/// let download = try await DownloadManager.shared.start("https://example.org/video.mkv")
 /// for await status in download.updates { print(status.fraction ?? 0) }
 /// let path = try await download.file
 /// ```

@@ -10,7 +10,7 @@ public import VitrineCore
 /// ```swift
 /// let manager = DownloadManager.shared
 /// try await manager.restore()                                 // resumes the downloads of earlier runs
-/// let download = try await manager.start("https://example.org/film.mkv")
+/// let download = try await manager.start("https://example.org/video.mkv")
 /// let path = try await download.file
 /// ```
 ///

@@ -114,7 +114,7 @@ package struct AVIFDecoder: ImageDecoding {
             throw .unsupported(
                 input: name, reason: "colours with the matrix \(matrix) of ITU-T H.273 have no decoder here")
         case .foreign:
-            guard !isCut else { throw .unsupported(input: name, reason: "a cut picture with another matrix of colours") }
+            guard !isCut else { throw .unsupported(input: name, reason: "a cut image with another matrix of colours") }
             image = try session.converted(reader, name: name)
         }
         image.colorProfile = profile

@@ -228,7 +228,7 @@ package struct Codecs: Sendable {
     ///   turn.
     package func header(ofPictureIn reader: ByteReader, _ limits: ImageLimits) throws(ImageError) -> ImageHeader {
         guard let format = try format(of: reader), let header = self[format]?.header else {
-            throw .unsupported(input: reader.name, reason: "an embedded picture of an unknown format")
+            throw .unsupported(input: reader.name, reason: "an embedded image of an unknown format")
         }
         return try header(reader, limits)
     }

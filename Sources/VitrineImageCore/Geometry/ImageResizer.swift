@@ -103,7 +103,7 @@ public struct ImageResizer: Hashable, Sendable {
     /// - Throws: As ``outputSize(for:)``.
     package func targetSize(for source: PixelSize) throws(ImageError) -> PixelSize {
         guard !source.isEmpty, source.longestSide <= Self.longest else {
-            throw .invalidRequest(reason: "a picture of \(source) cannot be resized")
+            throw .invalidRequest(reason: "an image of \(source) cannot be resized")
         }
         if mode == .none { return source }
         let box = try box()
@@ -139,7 +139,7 @@ public struct ImageResizer: Hashable, Sendable {
         let isLimit = mode == .limit
         func side(_ side: Int) throws(ImageError) -> Int {
             guard side > 0 || (isLimit && side == 0) else {
-                throw .invalidRequest(reason: "pictures cannot be resized to \(size)")
+                throw .invalidRequest(reason: "images cannot be resized to \(size)")
             }
             if side <= Self.longest { return side }
             if isLimit { return 0 }

@@ -181,7 +181,7 @@ extension ImageLimits {
     /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)``, or ``ImageError/corrupt(input:reason:)``
     ///   for one without pixels.
     package func checkWholeImage(_ size: PixelSize, input: String) throws(ImageError) {
-        guard !size.isEmpty else { throw .corrupt(input: input, reason: "the picture has no pixels") }
+        guard !size.isEmpty else { throw .corrupt(input: input, reason: "the image has no pixels") }
         try require(size.longestSide, .side, atMost: maximumSide, input: input)
         try require(size.pixelCount, .pixels, atMost: maximumWholeImagePixels, input: input)
     }

@@ -12,7 +12,7 @@ struct CropProcessor: ImageProcessing {
         let cropHeight = min(image.height, bottom.overflow ? .max : bottom.partialValue) - min(top, image.height)
         guard width > 0, height > 0, cropWidth > 0, cropHeight > 0 else {
             throw .invalidRequest(
-                reason: "the rectangle of \(width)×\(height) at (\(x), \(y)) lies outside a picture of \(image.size)")
+                reason: "the rectangle of \(width)×\(height) at (\(x), \(y)) lies outside an image of \(image.size)")
         }
         return image.cropped(x: left, y: top, width: cropWidth, height: cropHeight)
     }
@@ -27,7 +27,7 @@ struct GravityCropProcessor: ImageProcessing {
 
     func process(_ image: PixelImage) throws(ImageError) -> PixelImage {
         guard width > 0, height > 0 else {
-            throw .invalidRequest(reason: "a part of a picture cannot be \(width)×\(height)")
+            throw .invalidRequest(reason: "a part of an image cannot be \(width)×\(height)")
         }
         let size = PixelSize(width: min(width, image.width), height: min(height, image.height))
         guard size != image.size else { return image }

@@ -21,12 +21,12 @@ package enum DecodedImageRenderer {
         cancellation: CancellationToken, inputName: String
     ) throws(ImageError) -> PixelImage {
         guard !size.isEmpty, size.pixelCount <= Int.max / 64 else {
-            throw .invalidRequest(reason: "a picture cannot have the size \(size)")
+            throw .invalidRequest(reason: "an image cannot have the size \(size)")
         }
         var area: UnitRect?
         if let region {
             guard let clipped = region.clipped else {
-                throw .invalidRequest(reason: "the region lies outside the picture")
+                throw .invalidRequest(reason: "the region lies outside the image")
             }
             area = clipped == .full ? nil : clipped
         }

@@ -64,7 +64,7 @@ extension PixelImage {
         bytes: UnsafeRawBufferPointer
     ) throws(ImageError) {
         guard width > 0, height > 0, PixelSize(width: width, height: height).pixelCount <= Int.max / 16 else {
-            throw .invalidRequest(reason: "a picture cannot have the size \(width)×\(height)")
+            throw .invalidRequest(reason: "an image cannot have the size \(width)×\(height)")
         }
         let row = width * layout.bytesPerPixel
         let pitch = bytesPerRow ?? row

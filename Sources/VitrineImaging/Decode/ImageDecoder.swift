@@ -334,7 +334,7 @@ extension ImageDecoder {
             throw .invalidRequest(reason: "a region can be decoded of the first frame or page only")
         }
         guard let clipped = wanted.clipped(to: info.size) else {
-            throw .invalidRequest(reason: "the region lies outside the picture of \(info.size)")
+            throw .invalidRequest(reason: "the region lies outside the image of \(info.size)")
         }
         let upright = PixelRect(x: 0, y: 0, width: info.size.width, height: info.size.height)
         if clipped == upright { return nil }

@@ -37,7 +37,7 @@ extension HeldPicture {
     func header(_ limits: ImageLimits) throws(ImageError) -> ImageHeader {
         let header = try HeldPicture.header(source, limits)
         guard header.info.storedSize == size else {
-            throw .corrupt(input: source.name, reason: "an embedded picture of another size than announced")
+            throw .corrupt(input: source.name, reason: "an embedded image of another size than announced")
         }
         return header
     }
@@ -185,7 +185,7 @@ private struct HeldPictureDecoder: ImageDecoding {
             locator, reader, format: format, limits: request.limits, from: request.info.pictureIndex, archive: archive)
         guard shown.header.info.pictureIndex == request.info.pictureIndex,
             shown.header.info.storedSize == request.info.storedSize
-        else { throw .corrupt(input: source.name, reason: "the file has changed its picture") }
+        else { throw .corrupt(input: source.name, reason: "the file has changed its image") }
         // A region is given in pixels of the largest.
         let target = request.region == nil ? request.target : nil
         var refusal: ImageError?
@@ -208,7 +208,7 @@ private struct HeldPictureDecoder: ImageDecoding {
         var info = try picture.header(request.limits).info
         // Turned in another way than the file says.
         guard !shown.hasOwnOrientation || info.orientation == shown.header.info.orientation else {
-            throw .unsupported(input: picture.source.name, reason: "an embedded picture of another orientation")
+            throw .unsupported(input: picture.source.name, reason: "an embedded image of another orientation")
         }
         try request.limits.check(info, source: picture.source)
         info.colorProfile = info.colorProfile ?? request.info.colorProfile

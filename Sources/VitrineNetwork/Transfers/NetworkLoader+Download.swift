@@ -13,7 +13,7 @@ extension NetworkLoader {
     /// ```swift
     /// var request = HTTPRequest(url: url)
     /// request.maximumBodySize = .gigabytes(20)
-    /// let file = try await loader.download(request, to: "/srv/films/sintel.mkv")
+    /// let file = try await loader.download(request, to: "/srv/videos/sintel.mkv")
     /// ```
     ///
     /// The body is written to a part file beside the destination, which replaces the destination when it is complete.

@@ -230,11 +230,11 @@ struct PNMHeader {
                 }
             }
             guard (1...4).contains(channels) else {
-                throw .unsupported(input: reader.name, reason: "pictures of \(channels) channels are not read")
+                throw .unsupported(input: reader.name, reason: "images of \(channels) channels are not read")
             }
             hasAlpha = type.isEmpty ? channels & 1 == 0 : type.hasSuffix("_ALPHA") && channels & 1 == 0
             guard channels & 1 == 1 || hasAlpha else {
-                throw .unsupported(input: reader.name, reason: "pictures of type \(type) are not read")
+                throw .unsupported(input: reader.name, reason: "images of type \(type) are not read")
             }
         } else {
             size = PixelSize(width: try number(), height: try number())

@@ -81,7 +81,7 @@ struct RadianceHeader {
             if text.hasPrefix("FORMAT=") {
                 isXYZ = text.contains("xyze")
                 guard isXYZ || text.contains("rgbe") else {
-                    throw .unsupported(input: reader.name, reason: "a Radiance picture of \(text)")
+                    throw .unsupported(input: reader.name, reason: "a Radiance image of \(text)")
                 }
             }
         }

@@ -9,7 +9,7 @@ extension ImageStore {
     ///   - replacing: Whether to replace images of the store. Default false.
     /// - Returns: One step per file. Throws only if the directory cannot be read. Ending the iteration ends the import
     ///   after the current image.
-    public func importPictures(
+    public func importImages(
         from directory: String, replacing: Bool = false
     ) -> AsyncThrowingStream<ExportProgress, any Error> {
         blocking.importing(directory, replacing).steps(on: files.executor)
@@ -21,7 +21,7 @@ extension ImageStore {
     ///   - directory: Where to; made if it is missing.
     ///   - version: Which files. Thumbnails that are missing are made.
     ///   - replacing: Whether files there may be replaced. Default false.
-    public func exportPictures(
+    public func exportImages(
         to directory: String, as version: Version = .original, replacing: Bool = false
     ) -> AsyncThrowingStream<ExportProgress, any Error> {
         guard keeps(version) else { return files.exportFiles(to: directory, replacing: replacing) }

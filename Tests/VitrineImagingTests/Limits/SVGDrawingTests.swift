@@ -85,7 +85,7 @@ import VitrineSVG
             ])
         let embedded = "<image href='data:image/svg+xml;base64,AA'/>"
         #expect(
-            try Self.drawing(Self.svg(embedded)).leftOut == ["an embedded file other than a picture of at most 1 MB"])
+            try Self.drawing(Self.svg(embedded)).leftOut == ["an embedded file other than an image of at most 1 MB"])
         #expect(try Self.drawing(Self.svg(Self.halves)).leftOut == [])
     }
 

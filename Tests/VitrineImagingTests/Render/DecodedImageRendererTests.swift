@@ -198,14 +198,14 @@ struct DecodedImageRendererTests {
         let region = UnitRect(x: 0.5, y: 0, width: 0.5, height: 1)
         let image = try render(decoded, PixelSize(20), region: region)
         #expect(image[0, 0] == .white && image[19, 19] == .white)
-        #expect(throws: ImageError.invalidRequest(reason: "the region lies outside the picture")) {
+        #expect(throws: ImageError.invalidRequest(reason: "the region lies outside the image")) {
             try render(decoded, PixelSize(20), region: UnitRect(x: 2, y: 0, width: 1, height: 1))
         }
     }
 
     @Test func wrongPlanesAndSizesAreErrors() throws {
         #expect(throws: ImageError.self) { try render(solid([1, 2], .rgb), PixelSize(4)) }
-        #expect(throws: ImageError.invalidRequest(reason: "a picture cannot have the size 0×4")) {
+        #expect(throws: ImageError.invalidRequest(reason: "an image cannot have the size 0×4")) {
             try render(solid([1, 2, 3], .rgb), PixelSize(width: 0, height: 4))
         }
         let token = CancellationToken()

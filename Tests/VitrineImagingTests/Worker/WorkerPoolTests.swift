@@ -178,7 +178,7 @@ import VitrineImaging
         }.start()
         let source = try WorkerFixture.source("slow.svg")
         #expect(throws: ImageError.workerFailed(
-            input: source.name, reason: "the worker was ended by SIGKILL while it read the picture")
+            input: source.name, reason: "the worker was ended by SIGKILL while it read the image")
         ) {
             try pool.decode(source, WorkerFixture.slowRequest())
         }

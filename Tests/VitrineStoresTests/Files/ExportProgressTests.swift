@@ -44,10 +44,10 @@ import VitrineStores
         try FileManager.default.createDirectory(atPath: temporary.file("in"), withIntermediateDirectories: true)
         try Data(Samples.bytes("lake.jpg")).write(to: URL(filePath: temporary.file("in/lake.jpg")))
         try temporary.write("text", to: "in/notes.txt")
-        let steps = try await steps(store.importPictures(from: temporary.file("in")))
+        let steps = try await steps(store.importImages(from: temporary.file("in")))
         #expect(steps.map { $0.failure == nil } == [true, false])
         #expect(try await store.names == ["lake.jpg"])
-        let out = try await self.steps(store.exportPictures(to: temporary.file("out"), as: .thumbnail))
+        let out = try await self.steps(store.exportImages(to: temporary.file("out"), as: .thumbnail))
         #expect(out.count == 1)
         #expect(try ImageInfo(of: .file(temporary.file("out/lake.jpg"))).size.longestSide == 256)
     }

@@ -192,7 +192,7 @@ package struct IIIFParameters: Sendable, Hashable {
             // Percents may have up to 24 digits, so that the products are compared before they become integers.
             guard x < Double(whole.width), y < Double(whole.height), width >= 1, height >= 1 else {
                 throw RequestError(
-                    400, code: "region-outside", reason: "The region is outside of the picture or empty.")
+                    400, code: "region-outside", reason: "The region is outside of the image or empty.")
             }
             let size = PixelSize(
                 width: Int(min(width, Double(whole.width) - x)), height: Int(min(height, Double(whole.height) - y)))

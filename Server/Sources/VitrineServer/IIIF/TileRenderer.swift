@@ -207,7 +207,7 @@ final class TileRenderer: Sendable {
         }
     }
 
-    private static let anotherSize = RequestError(500, code: "internal", reason: "The picture has another size.")
+    private static let anotherSize = RequestError(500, code: "internal", reason: "The image has another size.")
 
     private static func resizer(_ size: PixelSize) -> ImageResizer {
         ImageResizer(size: size, mode: .stretch, allowsUpscaling: true)

@@ -169,7 +169,7 @@ package enum ServerSettings {
 
         // Pages
         setting("gallery", path: \.gallery, kind: .boolean) {
-            "Whether /gallery/ shows the pictures of local-root, read-only."
+            "Whether /gallery/ shows the images of local-root, read-only."
         },
         setting(
             "gallery-token", path: \.galleryToken,
@@ -236,7 +236,7 @@ package enum ServerSettings {
                     }
                     guard AllowedPrefix(text) != nil else {
                         throw SettingError(
-                            "“\(text)” is not the beginning of an address; write https://example.org/pictures/, "
+                            "“\(text)” is not the beginning of an address; write https://example.org/images/, "
                                 + "s3://bucket/ or local:///")
                     }
                     return text
@@ -311,7 +311,7 @@ package enum ServerSettings {
             "Whether the author and the copyright stay."
         },
         setting("auto-rotate", path: \.autoRotate, kind: .boolean, aliases: "AUTO_ROTATE", reloads: true) {
-            "Whether pictures are turned upright by their metadata."
+            "Whether images are turned upright by their metadata."
         },
             setting(
                 "auto-webp", path: \.autoWebP, kind: .boolean, aliases: "AUTO_WEBP", "ENABLE_WEBP_DETECTION",
@@ -417,7 +417,7 @@ package enum ServerSettings {
                 "The size of results in memory; 0 for none."
             },
         setting("tile-memory", path: \.tileMemory, kind: .bytes(0...1 << 46)) {
-            "The size of decoded pictures that tiles of IIIF are cut from; 0 for none."
+            "The size of decoded images that tiles of IIIF are cut from; 0 for none."
         },
         setting("disk-cache", path: \.diskCache, kind: .path) {
             "The directory of results and sources on disk. Empty for none."

@@ -108,7 +108,7 @@ extension RequestError {
         case .encrypted, .wrongPassword: self.init(422, code: "encrypted", reason: "the document needs a password")
         case .noSuchPage(_, let page, let count):
             self.init(422, code: "no-such-page", reason: "there is no page \(page): the last one is \(count)")
-        case .noVideo: self.init(422, code: "no-video", reason: "there are no moving pictures")
+        case .noVideo: self.init(422, code: "no-video", reason: "there is no video")
         case .beyondEnd(_, _, let duration):
             self.init(422, code: "beyond-end", reason: "the video ends after \(duration) seconds")
         case .timedOut: self.init(504, code: "render-timeout", reason: "the image took too long to decode")

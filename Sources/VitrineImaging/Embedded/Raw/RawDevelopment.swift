@@ -50,7 +50,7 @@ package enum RawDevelopment {
         let description = try workers.describe(
             source, parameters: [], limits: limits, cancellation: cancellation)
         guard let size = size(description) else {
-            throw .workerFailed(input: source.name, reason: "the helper described no picture")
+            throw .workerFailed(input: source.name, reason: "the helper described no image")
         }
         let info = ImageInfo(format: format, storedSize: size)
         try limits.check(info, source: source)

@@ -72,7 +72,7 @@ public struct PhotoAssetSource: BlockingImageSource {
         if request.cancellation.isCancelled { PHImageManager.default().cancelImageRequest(number) }
         guard let found else {
             throw ImagePipelineError.unreadable(
-                source: asset.localIdentifier, reason: problem.map { "\($0)" } ?? "the photo library has no picture")
+                source: asset.localIdentifier, reason: problem.map { "\($0)" } ?? "the photo library has no image")
         }
         return try request.resizer.resize(found)
     }
