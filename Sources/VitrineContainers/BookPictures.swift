@@ -2,13 +2,13 @@ import VitrineImageCore
 
 /// Finds the cover of a Mobipocket or Kindle book (MOBI, AZW, AZW3), which is one of the records of a PalmDB file.
 ///
-/// A thumbnail and pictures of the text follow it, and show the book if the cover is damaged.
+/// A thumbnail and images of the text follow it, and show the book if the cover is damaged.
 ///
 /// Sources: the PalmDB and MOBI pages of the MobileRead wiki.
 enum MobiPictures: PictureLocating {
     static let formats: [ImageFormat] = [.mobi]
 
-    /// Records of pictures that are looked at from the first on.
+    /// Records of images that are looked at from the first on.
     private static let mostRecords = 16
 
     static func format(of reader: ByteReader) throws(ImageError) -> ImageFormat? {
@@ -76,7 +76,7 @@ enum MobiPictures: PictureLocating {
 enum FictionBookPictures: PictureLocating {
     static let formats: [ImageFormat] = [.fictionBook]
 
-    /// Pictures beside the cover that are looked at.
+    /// Images beside the cover that are looked at.
     private static let mostOthers = 8
 
     static func format(of reader: ByteReader) throws(ImageError) -> ImageFormat? {

@@ -2,7 +2,7 @@ import VitrineImageCore
 
 /// Finds the first pages of comics in tar archives (POSIX.1-1988 ustar, with the long names of GNU).
 ///
-/// An archive counts as a comic if it holds pictures and nothing else that matters.
+/// An archive counts as a comic if it holds images and nothing else that matters.
 enum ComicTarPictures: PictureLocating {
     static let formats: [ImageFormat] = [.comicTar]
 

@@ -2,8 +2,8 @@ import VitrineImageCore
 
 /// Recordings and films.
 ///
-/// Pictures are read from ID3v2 (in MP3, AIFF, WAV and DSF), FLAC, Vorbis comments (in Ogg), MP4, APEv2, ASF and
-/// Matroska. A picture that is a web address is never followed.
+/// Images are read from ID3v2 (in MP3, AIFF, WAV and DSF), FLAC, Vorbis comments (in Ogg), MP4, APEv2, ASF and
+/// Matroska. An image that is a web address is never followed.
 package enum MediaContainers: MediaReading {
     package static func format(of reader: ByteReader) throws(ImageError) -> MediaFormat? {
         try MediaSignatures.format(of: reader)
@@ -72,16 +72,16 @@ package enum MediaContainers: MediaReading {
     }
 }
 
-/// The pictures of a recording.
+/// The images of a recording.
 struct CoverList {
     struct Cover {
         var kind: RecordingCover.Kind
         var content: EmbeddedPicture.Content
     }
 
-    /// Pictures that are kept.
+    /// Images that are kept.
     static let maximum = 64
-    /// Bytes of one picture, tag or packet that is put together in memory.
+    /// Bytes of one image, tag or packet that is put together in memory.
     static let maximumBytes = 32 << 20
 
     private(set) var covers: [Cover] = []
@@ -115,7 +115,7 @@ struct CoverList {
 enum ID3Tag {
     private static let maximumFrames = 4_096
 
-    /// Reads the pictures of a tag.
+    /// Reads the images of a tag.
     ///
     /// - Returns: Where the tag ends.
     static func read(_ reader: ByteReader, start: Int, found: inout CoverList) throws(ImageError) -> Int {
@@ -241,7 +241,7 @@ enum ID3Tag {
             try readPicture(copy, body: 0..<bytes.count, isCopy: true, found: &found)
         }
 
-        /// Encoding, media type, kind, description, picture.
+        /// Encoding, media type, kind, description, image.
         private func readPicture(
             _ reader: ByteReader, body: Range<Int>, isCopy: Bool, found: inout CoverList
         ) throws(ImageError) {
@@ -285,7 +285,7 @@ enum FLACPictures {
             let header = try reader.u32(at: at)
             let size = header & 0xFF_FFFF
             let type = header >> 24 & 0x7F
-            // A block cannot announce more than 16 MB; the picture in it can.
+            // A block cannot announce more than 16 MB; the image in it can.
             if type == 6 {
                 try picture(reader, body: Range(from: at &+ 4, to: reader.count), isCopy: false, found: &found)
             }
@@ -314,7 +314,7 @@ enum FLACPictures {
     }
 }
 
-/// Vorbis comments, which hold pictures as base64 (xiph.org, VorbisComment).
+/// Vorbis comments, which hold images as base64 (xiph.org, VorbisComment).
 enum VorbisComments {
     static func read(
         _ bytes: some Sequence<UInt8>, name: String, found: inout CoverList
@@ -398,7 +398,7 @@ enum OggPictures {
             }
             at = body &+ size
         }
-        // A file that ends within the comments may have pictures before its end.
+        // A file that ends within the comments may have images before its end.
         if packets == 1 { _ = try take(packet, skipped: skipped, isFLAC: isFLAC, name: reader.name, found: &found) }
     }
 

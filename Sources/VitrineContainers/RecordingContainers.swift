@@ -14,7 +14,7 @@ enum MP4Covers {
             for item in ISOBox.children(reader, in: list.payload) where item.type == "covr" {
                 for data in ISOBox.children(reader, in: item.payload) where data.type == "data" {
                     guard data.payload.count > 8 else { continue }
-                    // The type is often wrong; the picture says what it is. The first one is the front.
+                    // The type is often wrong; the image says what it is. The first one is the front.
                     found.add(3, .range(Range(from: data.payload.lowerBound &+ 8, to: data.payload.upperBound)))
                 }
             }
@@ -138,7 +138,7 @@ enum ASFPictures {
         return try reader.bytes(reader.range(at: at, count: length)) == name
     }
 
-    /// Kind, length, media type and description in UTF-16, picture.
+    /// Kind, length, media type and description in UTF-16, image.
     private static func picture(
         _ reader: ByteReader, body: Range<Int>, found: inout CoverList
     ) throws(ImageError) {

@@ -1,6 +1,6 @@
 import VitrineImageCore
 
-/// Finds the pictures of documents, books, drawings, models and comics that are ZIP archives.
+/// Finds the images of documents, books, drawings, models and comics that are ZIP archives.
 ///
 /// The names of the entries and the entry `mimetype` decide which kind an archive is. An archive of any other content,
 /// such as a plain ZIP or JAR file, is none.
@@ -68,7 +68,7 @@ package enum ZipPictures: PictureLocating {
     }
 
     /// The entry that `_rels/.rels` names as thumbnail (ECMA-376 part 2, 11.1). Targets outside of the package are no
-    /// pictures of it.
+    /// images of it.
     private static func relatedThumbnail(
         _ archive: ZipArchive, reader: ByteReader, survey: ZipSurvey
     ) throws(ImageError) -> ZipArchive.Entry? {
@@ -86,7 +86,7 @@ package enum ZipPictures: PictureLocating {
     }
 }
 
-/// The pictures found in an archive. An entry that cannot be read is passed over if there is another one.
+/// The images found in an archive. An entry that cannot be read is passed over if there is another one.
 private struct ZipPictureList {
     let archive: ZipArchive
     let reader: ByteReader
@@ -347,7 +347,7 @@ struct ZipSurvey {
             if let format = Self.format(ofType: type) { return format }
         }
         if entries[.container] != nil { return .epub }
-        // Packages of other kinds are not comics, whatever pictures they hold.
+        // Packages of other kinds are not comics, whatever images they hold.
         if entries[.contentTypes] != nil || entries[.relationships] != nil { return part ?? bare }
         if entries[.manifest] != nil { return .apk }
         if entries[.sketchPreview] != nil { return .sketch }
@@ -421,7 +421,7 @@ enum ComicInfo {
 /// The cover of a book in EPUB.
 ///
 /// EPUB 3.3 §5.5.4 (`cover-image`), the `meta` element that EPUB 2 readers agreed on, `guide` of OPF 2.0.1 §2.6, and
-/// the first picture of the first documents in reading order.
+/// the first image of the first documents in reading order.
 private struct EPUBCover {
     private struct Item {
         var id = ""
@@ -432,7 +432,7 @@ private struct EPUBCover {
         var isPicture: Bool { mediaType.hasPrefix("image/") }
     }
 
-    /// Pictures that are looked at if those before are damaged.
+    /// Images that are looked at if those before are damaged.
     private static let maximumPictures = 8
     /// Items of a manifest that are kept.
     private static let maximumItems = 20_000
@@ -445,7 +445,7 @@ private struct EPUBCover {
         self.reader = reader
     }
 
-    /// The pictures that may be the cover, the most certain first.
+    /// The images that may be the cover, the most certain first.
     func entries() throws(ImageError) -> [ZipArchive.Entry] {
         guard let container = try document("META-INF/container.xml"), let path = try package(container),
             path != "META-INF/container.xml", let bytes = try document(path)
@@ -508,7 +508,7 @@ private struct EPUBCover {
         return try archive.bytes(of: entry, reader, maximum: ZipArchive.maximumDocument)
     }
 
-    /// The picture that a reference leads to: itself, or the first one of a page.
+    /// The image that a reference leads to: itself, or the first one of a page.
     private func picture(_ reference: String, relativeTo document: String) throws(ImageError) -> ZipArchive.Entry? {
         guard let path = ArchivePath.resolve(reference, relativeTo: document),
             let entry = try archive.entry(named: path)
@@ -532,7 +532,7 @@ private struct EPUBCover {
 }
 
 extension ByteSource {
-    /// Whether bytes begin like a picture of a format that stands in documents.
+    /// Whether bytes begin like an image of a format that stands in documents.
     static func isPlainPicture(_ bytes: [UInt8]) -> Bool {
         bytes.starts(with: [0xFF, 0xD8, 0xFF]) || bytes.starts(with: [0x89, 0x50, 0x4E, 0x47])
             || bytes.starts(with: "GIF8".utf8) || bytes.starts(with: "RIFF".utf8) && bytes.count > 12

@@ -10,7 +10,7 @@ package enum DocumentFit: UInt8, Sendable {
     /// The own size: as displayed for a film, 1 pixel a point for a page.
     case none = 4
 
-    /// Converts a mode of pictures. The client cuts crops.
+    /// Converts a mode of images. The client cuts crops.
     package init(_ mode: ImageResizer.Mode) {
         switch mode {
         case .stretch: self = .stretch
@@ -21,7 +21,7 @@ package enum DocumentFit: UInt8, Sendable {
         }
     }
 
-    /// The equivalent mode of pictures.
+    /// The equivalent mode of images.
     package var mode: ImageResizer.Mode {
         switch self {
         case .stretch: .stretch
@@ -61,7 +61,7 @@ package struct DocumentTarget: Sendable, Equatable {
         wire.write(allowsUpscaling)
     }
 
-    /// Returns the target as a rule for pictures.
+    /// Returns the target as a rule for images.
     package func resizer(limits: ImageLimits) -> ImageResizer {
         var resizer = ImageResizer(size: size, mode: fit.mode, allowsUpscaling: allowsUpscaling)
         resizer.maximumSide = limits.maximumOutputSide

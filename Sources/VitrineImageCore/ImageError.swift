@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The reason why a picture was not read, changed or written. Most cases name their input.
+/// The reason why an image was not read, changed or written. Most cases name their input.
 public enum ImageError: Error, Sendable, Hashable {
     /// The bytes cannot be read: the file is absent, not permitted or a directory, or a read fails. `reason` is the
     /// system's message.
@@ -79,7 +79,7 @@ extension ImageError: LocalizedError, CustomStringConvertible {
     /// The beginning of the reason of ``noPicture(input:format:)``.
     private static let noPreview = "no preview: "
 
-    /// The error for a file of a format that is shown by a picture in it, without such a picture.
+    /// The error for a file of a format that is shown by an image in it, without such an image.
     package static func noPicture(input: String, format: ImageFormat) -> ImageError {
         .unsupported(input: input, reason: "\(noPreview)the \(format) file holds no usable image")
     }
@@ -94,12 +94,12 @@ extension ImageError: LocalizedError, CustomStringConvertible {
         .unsupported(input: input, reason: "this kind of \(format) is not read; convert it to another format")
     }
 
-    /// Whether the file is readable and holds no picture to show. It is ``noPicture(input:format:)``, also of a worker.
+    /// Whether the file is readable and holds no image to show. It is ``noPicture(input:format:)``, also of a worker.
     package var concernsMissingPicture: Bool {
         if case .unsupported(_, let reason) = self { reason.hasPrefix(ImageError.noPreview) } else { false }
     }
 
-    /// Whether the bytes are at fault, so that another picture in the same file may be sound.
+    /// Whether the bytes are at fault, so that another image in the same file may be sound.
     package var concernsBytes: Bool {
         switch self {
         case .empty, .notAnImage, .unsupported, .corrupt, .truncated: true

@@ -42,7 +42,7 @@ extension Codecs {
         all.append(jxl)
         #endif
         #if canImport(VitrineRaster)
-        // Icons and Photoshop files hold such pictures. The last codecs have the weakest signatures.
+        // Icons and Photoshop files hold such images. The last codecs have the weakest signatures.
         let held = Codecs(all.filter { [.jpeg, .png].contains($0.formats[0]) } + [.jp2])
         all += [
             .gif, .webp, .tiff, .jp2, .bmp, .ico(pictures: held), .psd(pictures: held), .qoi, .dds,
@@ -68,7 +68,7 @@ extension Codecs {
         return Codecs(all).showingHeldPictures()
     }()
 
-    /// Pictures that may stand inside another file.
+    /// Images that may stand inside another file.
     static let embedded = Codecs(pictures.all + [standard[.svg]].compactMap(\.self))
 }
 

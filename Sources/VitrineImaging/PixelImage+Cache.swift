@@ -1,10 +1,10 @@
 import VitrineCore
 
 extension PixelImage: CacheableValue {
-    /// The JPEG quality of cached opaque pictures: 0.95, at which one more encoding is invisible.
+    /// The JPEG quality of cached opaque images: 0.95, at which one more encoding is invisible.
     package static let cacheQuality = 0.95
 
-    /// Decodes a picture of any supported format, at full size, within the default limits. Blocks. Translucent pixels
+    /// Decodes an image of any supported format, at full size, within the default limits. Blocks. Translucent pixels
     /// become premultiplied.
     ///
     /// - Throws: ``ImageError``.
@@ -12,7 +12,7 @@ extension PixelImage: CacheableValue {
         self = try ImageDecoder().decode(.bytes(cacheBytes, name: "cached image"))
     }
 
-    /// Encodes the picture as lossless PNG if any pixel is translucent, and as JPEG of quality 0.95 otherwise.
+    /// Encodes the image as lossless PNG if any pixel is translucent, and as JPEG of quality 0.95 otherwise.
     /// Blocks.
     ///
     /// Builds without a JPEG encoder always use PNG.
@@ -20,7 +20,7 @@ extension PixelImage: CacheableValue {
     /// - Throws: ``ImageError/encodingFailed(format:reason:)``.
     public func cacheBytes() throws -> [UInt8] { try encoded(as: PixelImage.cacheFormat(quality: PixelImage.cacheQuality)) }
 
-    /// Returns the format of cached pictures; see ``cacheBytes()``.
+    /// Returns the format of cached images; see ``cacheBytes()``.
     ///
     /// - Parameter quality: Of JPEG, 0 to 1.
     package static func cacheFormat(quality: Double) -> OutputFormat {
@@ -30,7 +30,7 @@ extension PixelImage: CacheableValue {
     /// The bytes of memory that the pixels occupy.
     public var cacheCost: Int { byteCount }
 
-    /// A weak reference to the pixels, which live as long as any unchanged copy of the picture.
+    /// A weak reference to the pixels, which live as long as any unchanged copy of the image.
     public static var weakReference: (@Sendable (PixelImage) -> (@Sendable () -> PixelImage?)?)? {
         { image in
             image.storage.remember()

@@ -50,7 +50,7 @@ struct BlockMeanReader: ~Copyable {
     var cores: IdleCores?
     var minimumPieceBytes = BlockMeanDecoder.minimumPieceBytes
     var minimumBlockBytes = BlockMeanDecoder.minimumBlockBytes
-    /// Where the picture ends in a file with others behind it: 0 if the file does not tell. nil in other files.
+    /// Where the image ends in a file with others behind it: 0 if the file does not tell. nil in other files.
     private(set) var pictureEnd: Int?
 
     init(
@@ -564,7 +564,7 @@ extension BlockMeanReader {
     /// How much of the height has samples of brightness.
     private func filledHeight(_ frame: JPEGFrame) -> Double {
         guard let (done, count) = progress.first, done < count else { return 1 }
-        // Alone in its scan, a component has no rows of blocks beyond the picture.
+        // Alone in its scan, a component has no rows of blocks beyond the image.
         let blocks = count == frame.mcuRows ? 1 : frame.components[0].vertical
         return min(1, Double(done * frame.maximumVertical * 8) / Double(blocks * frame.height))
     }

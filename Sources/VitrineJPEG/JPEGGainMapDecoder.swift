@@ -2,7 +2,7 @@
 import VitrineCore
 import VitrineImageCore
 
-/// Decodes JPEG of high dynamic range by its gain map, where that leads to a picture of standard range.
+/// Decodes JPEG of high dynamic range by its gain map, where that leads to an image of standard range.
 ///
 /// The map is a JPEG file behind the picture, which the multi-picture index or the XMP lists. It has the metadata of ISO
 /// 21496-1, or else those in XMP. The usual files, whose picture is of standard range, are left to the next decoder.
@@ -43,7 +43,7 @@ package struct JPEGGainMapDecoder: ImageDecoding {
                 var map = application.gainMap.flatMap({ try? reader.bytes($0) }).flatMap({ GainMap($0) })
                     ?? application.xmp.flatMap({ try? reader.bytes($0) }).flatMap({ GainMap(xmp: $0) })
             else { continue }
-            // The profile of the map is that of the picture to which it leads.
+            // The profile of the map is that of the image to which it leads.
             if !map.isInBase, let other = application.profile.assembled(reader, request.limits), other != profile {
                 guard ColorProfile(other)?.isSRGB == true else { return nil }
             } else {
@@ -78,7 +78,7 @@ extension JPEGApplication {
         }
         var items: [Range<Int>] = []
         var end = reader.count
-        // The first item is the picture, whose length is zero.
+        // The first item is the image, whose length is zero.
         for length in lengths.dropFirst().reversed() {
             guard length > 0, length < end, let item = try? reader.range(from: end &- length, to: end) else { break }
             items.append(item)

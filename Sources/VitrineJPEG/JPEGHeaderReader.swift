@@ -63,7 +63,7 @@ struct JPEGApplication {
     var exif: Range<Int>?
     var xmp: Range<Int>?
     var multiPicture: Range<Int>?
-    /// The metadata of a gain map, which this picture is.
+    /// The metadata of a gain map, which this image is.
     var gainMap: Range<Int>?
     var profile = JPEGProfileSegments()
 
@@ -138,7 +138,7 @@ enum MultiPictureIndex {
     /// Entries looked at; real files have 2 to 4.
     static let maximumEntries = 32
 
-    /// The bytes of the first picture, with which the file begins; nil if the index does not tell.
+    /// The bytes of the first image, with which the file begins; nil if the index does not tell.
     static func firstSize(_ reader: ByteReader, _ index: Range<Int>) -> Int? {
         guard let structure = try? TIFFStructure(reader, index),
             let directory = try? structure.directory(at: structure.firstDirectory),
@@ -155,7 +155,7 @@ enum MultiPictureIndex {
         }
     }
 
-    /// The pictures behind the first one, with their types.
+    /// The images behind the first one, with their types.
     static func pictures(_ reader: ByteReader, _ index: Range<Int>) -> [(type: Int, range: Range<Int>)] {
         guard let structure = try? TIFFStructure(reader, index),
             let directory = try? structure.directory(at: structure.firstDirectory),

@@ -42,7 +42,7 @@ public struct JPEGRowIndex: Sendable {
     /// The most bytes before the compressed data.
     private static let longestHeader = 4 << 20
 
-    /// The stored size of the picture.
+    /// The stored size of the image.
     public let size: PixelSize
     private let rowHeight: Int
     private let rowCount: Int
@@ -279,7 +279,7 @@ private struct JPEGPartHeader {
 
     private mutating func read(_ marker: UInt8, _ segment: inout [UInt8], height: Int) -> Bool {
         switch marker {
-        // Exif and comments say nothing about the pixels; an upright picture needs no orientation.
+        // Exif and comments say nothing about the pixels; an upright image needs no orientation.
         case JPEGMarker.application0, JPEGMarker.application0 + 2, JPEGMarker.application14,
             JPEGMarker.quantizationTables, JPEGMarker.restartInterval:
             break

@@ -180,7 +180,7 @@ package struct LibJPEGDecoder: ImageDecoding {
         memory: SharedBuffer?
     ) -> (PixelPlane, cjpeg_status) {
         var plane = makePlanes(layout, memory)[0]
-        // The last block of a row may reach beyond the picture.
+        // The last block of a row may reach beyond the image.
         let right = Double(size.width * eighths) / 8 - Double(crop.x)
         let bottom = Double(size.height * eighths) / 8 - Double(crop.y)
         plane.extentWidth = min(plane.extentWidth, right)

@@ -153,7 +153,7 @@ struct PNGImageDecoder {
     let file: PNGFile
     let allowsPartial: Bool
     let cancellation: CancellationToken
-    /// How samples of 16 bits are shown in sRGB, of pictures of high dynamic range; nil to cut them to bytes.
+    /// How samples of 16 bits are shown in sRGB, of images of high dynamic range; nil to cut them to bytes.
     var colors: HighRangeColors?
 
     /// Decodes the image whose data starts with `data`.

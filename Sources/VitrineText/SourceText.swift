@@ -195,7 +195,7 @@ enum SourceText {
     }
 }
 
-/// Headings, lists, code, and emphasis of Markdown. HTML and pictures are left as text.
+/// Headings, lists, code, and emphasis of Markdown. HTML and images are left as text.
 enum Markdown {
     private static let code = StyledText.Style(color: (90, 60, 40), isMonospaced: true, scale: 0.9)
     private static let rule = StyledText.Style(color: (150, 150, 150))

@@ -7,7 +7,7 @@ struct TextRenderer: DocumentRendering {
     /// A page of A4, in points.
     private static let page = PointSize(width: 595, height: 842)
     private static let margin = 32.0
-    /// The own size of a font's picture.
+    /// The own size of a font's image.
     private static let specimen = PointSize(width: 512, height: 512)
     /// Fonts with more bytes are refused.
     private static let maximumFontBytes = 32 << 20

@@ -4,14 +4,14 @@ import VitrineImaging
 
 /// Converts decoded frames to samples near the requested size.
 ///
-/// Planes are averaged in blocks, in the frame's own colours, and scaled like other pictures, for the same sharpness
+/// Planes are averaged in blocks, in the frame's own colours, and scaled like other images, for the same sharpness
 /// and colours. From 1,920 × 1,080 to 320 × 180 this takes 3 ms more than libswscale's conversion at the target size
 /// (`SWS_AREA`, 0.9 ms). Decoding takes 20 to 60 ms.
 struct FrameReader {
     let frame: cffmpeg_frame
     let video: OpenVideo
 
-    /// Returns samples for a picture of `target` pixels, in the stored orientation.
+    /// Returns samples for an image of `target` pixels, in the stored orientation.
     ///
     /// They have a profile, except for those of high dynamic range and more than 8 bits, which are in sRGB already.
     func samples(for target: PixelSize) throws(ImageError) -> DecodedImage {
@@ -164,7 +164,7 @@ struct FrameReader {
             : scale(multiplier: 1, bias: 0, divisor: step)
     }
 
-    /// The scale to bytes of full range, for grey pictures, which always have full range.
+    /// The scale to bytes of full range, for grey images, which always have full range.
     private var fullScale: BoxReducer.Scale {
         frame.full_range ? lumaScale : scale(multiplier: 255, bias: -16 * step * 255, divisor: 219 * step)
     }
@@ -220,7 +220,7 @@ struct FrameShape: Equatable {
     /// The displayed size.
     var upright: PixelSize { orientation.upright(square) }
 
-    /// Returns the size of a picture by `rule`, before it is turned upright.
+    /// Returns the size of an image by `rule`, before it is turned upright.
     ///
     /// - Throws: The errors of ``ImageResizer/targetSize(for:)``.
     func target(_ rule: ImageResizer) throws(ImageError) -> PixelSize {

@@ -3,7 +3,7 @@ import VitrineCore
 import VitrineHelperProtocol
 import VitrineImaging
 
-/// Decodes frames of one film to pictures.
+/// Decodes frames of one film to images.
 struct FrameTaker {
     let video: OpenVideo
     let rule: ImageResizer
@@ -86,7 +86,7 @@ struct FrameTaker {
             keyFrames: keyFrames, dropsUnneeded: dropsUnneeded, reduction: reduction, side: Int(side.rounded(.up)))
     }
 
-    /// Returns the picture of the frame decoded last.
+    /// Returns the image of the frame decoded last.
     func picture(_ frame: cffmpeg_frame, orientation: Orientation? = nil) throws(ImageError) -> PixelImage {
         let shape = FrameShape(
             stored: PixelSize(width: Int(frame.full_width), height: Int(frame.full_height)),

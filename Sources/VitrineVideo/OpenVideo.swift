@@ -84,7 +84,7 @@ final class OpenVideo {
     ///
     /// - Parameters:
     ///   - dropsUnneeded: Whether frames are left out that no other builds on.
-    ///   - reduction: The reduction of their pictures.
+    ///   - reduction: The reduction of their images.
     ///   - side: The least pixels of the longer side.
     func begin(
         cover: Bool = false, keyFrames: Bool, dropsUnneeded: Bool = false, reduction: Int, side: Int

@@ -8,7 +8,7 @@ struct Loudness {
     let squares: [Float]
 }
 
-/// The picture of a recording without a cover: its loudness from the beginning, at the left, to its end.
+/// The image of a recording without a cover: its loudness from the beginning, at the left, to its end.
 ///
 /// Peaks are pale and effective values dark. The loudest peak reaches both edges but for a margin; of very quiet sound,
 /// it stays as low as it is heard. Silence is a line.
@@ -33,7 +33,7 @@ struct Waveform {
         scale = 1 / max(loudness.peaks.max() ?? 0, Self.quiet)
     }
 
-    /// The picture at the size of a rule, for the client.
+    /// The image at the size of a rule, for the client.
     func drawn(by rule: ImageResizer) throws(ImageError) -> DecodedImage {
         let size = try rule.targetSize(for: Self.naturalSize)
         let plane = PixelPlane(

@@ -63,7 +63,7 @@ package struct WebPageSource: FileBackedSource, BlockingImageSource {
     /// The width that the page is laid out for, in CSS pixels, at least 300. The height is in
     /// proportion to the request's. Default nil: the request's own width.
     package var viewportWidth: Int?
-    /// Whether the whole page is shown, however long, instead of its beginning. The picture then has the page's shape.
+    /// Whether the whole page is shown, however long, instead of its beginning. The image then has the page's shape.
     /// Default false.
     package var showsFullPage = false
     /// Seconds until the page must have been drawn. Default 20.
@@ -232,7 +232,7 @@ package struct WebPageSource: FileBackedSource, BlockingImageSource {
 
 /// The viewport of a page's layout, in CSS pixels.
 package struct BrowserViewport: Sendable, Hashable {
-    /// The longest side of a picture that Chromium draws in one piece.
+    /// The longest side of an image that Chromium draws in one piece.
     package static let longest = 16_384
 
     package var width: Int

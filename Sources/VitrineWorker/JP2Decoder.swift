@@ -5,7 +5,7 @@ import VitrineImaging
 /// small.
 ///
 /// libvips reads tiles one by one, and palettes, offsets, subsampled components and errors of OpenJPEG get lost there.
-/// Only for the worker: a picture is one call that cannot be cancelled.
+/// Only for the worker: an image is one call that cannot be cancelled.
 struct JP2Decoder: ImageDecoding {
     let formats: Set<ImageFormat> = [.jp2]
 

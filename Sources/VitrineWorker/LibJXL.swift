@@ -7,7 +7,7 @@ import VitrineJXL
 /// Decodes whole frames of JPEG XL by libjxl, and averages blocks while rows arrive.
 ///
 /// Only for the worker: a frame is one call that cannot be cancelled. ``JXLLowFrequencyDecoder`` decodes low-frequency
-/// images itself, since libjxl needs as long for them as for the whole picture. This decoder gets the files that it
+/// images itself, since libjxl needs as long for them as for the whole image. This decoder gets the files that it
 /// rejects.
 struct LibJXLDecoder: ImageDecoding {
     let formats: Set<ImageFormat> = [.jxl]

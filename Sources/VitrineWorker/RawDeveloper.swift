@@ -3,7 +3,7 @@ import VitrineImaging
 
 /// Develops raw files without a preview by LibRaw, for workers that are started for it alone.
 ///
-/// A description is two numbers: the width and the height of the upright picture.
+/// A description is two numbers: the width and the height of the upright image.
 struct RawDeveloper: DocumentRendering {
     func describe(_ source: ByteSource, _ request: DocumentRequest) throws(ImageError) -> [UInt8] {
         let bytes = try checkedBytes(source, request)
@@ -47,7 +47,7 @@ struct RawDeveloper: DocumentRendering {
         return try source.allBytes()
     }
 
-    /// LibRaw keeps the whole picture.
+    /// LibRaw keeps the whole image.
     private static func maximumPixels(_ limits: ImageLimits) -> Int {
         min(limits.maximumPixels, limits.maximumResultPixels)
     }

@@ -14,7 +14,7 @@ extension VipsDecoder {
         }
     }
 
-    /// The map by which a HEIC picture of high dynamic range is to be shown; nil without one, or for one that is damaged.
+    /// The map by which a HEIC image of high dynamic range is to be shown; nil without one, or for one that is damaged.
     func gain(_ source: ByteSource, _ request: DecodeRequest) -> GainSamples? {
         guard request.info.format == .heic, let container = try? HEIFContainer(ByteReader(source)),
             container.cut == nil, let map = HEIFGainMap(container), let bytes = container.bytes(withPrimary: map.item)
@@ -30,7 +30,7 @@ extension VipsDecoder {
         return (try? decode(file, picture))?.planes.first.flatMap(map.map.applying)
     }
 
-    /// Returns whether the thumbnail of a HEIF file may replace the picture if its size and shape fit.
+    /// Returns whether the thumbnail of a HEIF file may replace the image if its size and shape fit.
     static func mayUseThumbnail(_ source: ByteSource, _ request: DecodeRequest) -> Bool {
         guard request.options.allowsEmbeddedPreview, request.options.page == 0, request.target != nil,
             request.info.format == .heic || request.info.format == .avif,

@@ -16,8 +16,8 @@ public enum Isolation: Sendable, Hashable {
     /// Reads every format in a worker. Without a worker, decoding fails.
     ///
     /// Only memory-safe Swift runs in this process: it detects the format, reads metadata and the colour profile, and
-    /// scales and converts the worker's samples. Pictures are encoded here, too. Files that are still arriving give only
-    /// the camera's preview and the complete picture, no single scans or rows.
+    /// scales and converts the worker's samples. Images are encoded here, too. Files that are still arriving give only
+    /// the camera's preview and the complete image, no single scans or rows.
     case always
     /// Reads everything in this process, for input that you made yourself. Formats that only the worker reads fail.
     case inProcess

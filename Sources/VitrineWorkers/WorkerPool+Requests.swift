@@ -30,7 +30,7 @@ extension WorkerPool {
         return try decode(source, request: request, decoder: decoder)
     }
 
-    /// Whether the format's library divides one picture among threads, and the picture is worth it.
+    /// Whether the format's library divides one image among threads, and the image is worth it.
     private static func usesThreads(_ request: DecodeRequest) -> Bool {
         let pixels = request.region?.size.pixelCount ?? request.info.storedSize.pixelCount
         return [.avif, .heic].contains(request.info.format) && pixels >= 2_000_000
@@ -74,7 +74,7 @@ extension WorkerPool {
     /// - Parameters:
     ///   - source: As for ``decode(_:_:decoder:)``.
     ///   - format: The format by the file's signature.
-    ///   - picture: Which picture of a book or a comic, from 0.
+    ///   - picture: Which image of a book or a comic, from 0.
     ///   - limits: Bounds on the work.
     ///   - cancellation: Stops the work.
     /// - Throws: The reader's errors; as ``decode(_:_:decoder:)``.
@@ -107,7 +107,7 @@ extension WorkerPool {
         _ image: PixelImage, as format: ImageFormat, quality: Double, isProgressive: Bool = false,
         limits: ImageLimits = .standard, cancellation: CancellationToken = CancellationToken()
     ) throws(ImageError) -> [UInt8] {
-        // Encoders take straight alpha; thumbnails of translucent pictures are premultiplied.
+        // Encoders take straight alpha; thumbnails of translucent images are premultiplied.
         let image = image.alpha == .premultiplied ? image.converted(to: .straight) : image
         let info = ImageInfo(format: format, storedSize: image.size)
         var wire = WorkerRequest(id: nextRequest(), operation: .encode, info: info, limits: limits)

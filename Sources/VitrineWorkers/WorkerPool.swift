@@ -15,9 +15,9 @@ import Darwin
 /// The helper processes that decode untrusted input, and formats whose codecs cannot be cancelled or may abort.
 ///
 /// Workers start when they are first needed, at most one for each processor, and end after 30 idle seconds. A worker
-/// that has served 10,000 pictures or holds more than 300 MB is replaced. Cancelling a decode, or reaching
-/// ``ImageLimits/deadline``, kills its worker. A crash of a codec ends only its worker. The picture at hand is tried
-/// once more in a new worker, unless this one was new: an earlier picture may have damaged its memory.
+/// that has served 10,000 images or holds more than 300 MB is replaced. Cancelling a decode, or reaching
+/// ``ImageLimits/deadline``, kills its worker. A crash of a codec ends only its worker. The image at hand is tried
+/// once more in a new worker, unless this one was new: an earlier image may have damaged its memory.
 ///
 /// All pools of a process share ``maximumTotalMemory``. When it is used up, requests wait, and idle workers of other
 /// pools end.
@@ -363,7 +363,7 @@ public final class WorkerPool: Sendable {
 /// The conditions for replacing a worker.
 package struct WorkerRecycling: Sendable, Hashable {
     /// The requests after which a worker is replaced, against slow leaks below ``maximumMemory``. Default 10,000: a
-    /// start takes 70 ms of processor time, less than 1 % of 10,000 small pictures.
+    /// start takes 70 ms of processor time, less than 1 % of 10,000 small images.
     package var maximumServed = 10_000
     /// The bytes of private memory above which a worker is replaced. Default 300 MB. Checked after every fourth
     /// request.

@@ -316,7 +316,7 @@ package struct WorkerFailure: Error, Sendable, Hashable {
 }
 
 extension DecodedImage {
-    /// Copies a decoded picture out of a worker's shared memory.
+    /// Copies a decoded image out of a worker's shared memory.
     ///
     /// Returns nil unless all planes lie within the payload, match the colour model, and respect `limits`.
     package init?(

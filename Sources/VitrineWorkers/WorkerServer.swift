@@ -254,7 +254,7 @@ package struct WorkerServer {
         }
     }
 
-    /// Copies a picture into the shared memory, in rows without gaps, except for planes that are already there.
+    /// Copies an image into the shared memory, in rows without gaps, except for planes that are already there.
     private func share(
         _ image: DecodedImage, requestedProfile: [UInt8]?, buffer: SharedBuffer, memory: SharedMemory
     ) throws(ImageError) -> WorkerReply.Outcome {
@@ -329,18 +329,18 @@ package protocol FileReading: Sendable {
     ///
     /// - Parameters:
     ///   - format: The format, which the name of the file may have told.
-    ///   - picture: Which picture of a book or a comic, from 0; a damaged one is passed over.
+    ///   - picture: Which image of a book or a comic, from 0; a damaged one is passed over.
     func header(
         of source: ByteSource, format: ImageFormat, picture: Int, limits: ImageLimits
     ) throws(ImageError) -> ImageHeader
 
-    /// The picture of a recording: its kind in one byte, and its file; nothing if it has none that can be read.
+    /// The image of a recording: its kind in one byte, and its file; nothing if it has none that can be read.
     func cover(of source: ByteSource, kind: Int, limits: ImageLimits) throws(ImageError) -> [UInt8]
 }
 
-/// The parameters of a request for the picture of a recording.
+/// The parameters of a request for the image of a recording.
 package struct CoverParameters: Sendable {
-    /// The subject of the picture, by the numbers of ID3v2.
+    /// The subject of the image, by the numbers of ID3v2.
     package var kind: Int
 
     /// `COVR`, which tells the parameters from those of documents.

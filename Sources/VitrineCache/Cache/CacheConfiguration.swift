@@ -1,6 +1,6 @@
 public import VitrineCore
 
-/// A cache's places, limits and options. The defaults suit a desktop program's pictures.
+/// A cache's places, limits and options. The defaults suit a desktop program's images.
 public struct CacheConfiguration: Sendable {
     /// The directory below which every cache has one of its name. Default: ``defaultRoot``.
     public var root: String

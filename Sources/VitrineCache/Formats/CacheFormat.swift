@@ -95,7 +95,7 @@ package struct Derivation: Sendable, Hashable {
     /// The kind of reduction. Formats are derived only from formats of the same family: those whose values are equal,
     /// up to rounding, whether or not the larger format is applied first.
     package var family: String
-    /// How large the values are, in any unit the family shares: for pictures the longer side in pixels.
+    /// How large the values are, in any unit the family shares: for images the longer side in pixels.
     package var magnitude: Int
 
     package init(family: String, magnitude: Int) {

@@ -1,7 +1,7 @@
 public import VitrineImaging
 
-/// A small picture of a rounded rectangle that stretches to any size without distorting its corners, for placeholders
-/// of pictures that are loading.
+/// A small image of a rounded rectangle that stretches to any size without distorting its corners, for placeholders
+/// of images that are loading.
 ///
 /// ```swift
 /// let tile = try StretchableImage(radius: 12, color: PixelColor(white: 235), border: ImageBorder(color: PixelColor(white: 200)))

@@ -21,7 +21,7 @@ public struct ImageFile: Sendable {
     /// The calls for threads that may block.
     package var blocking: Blocking { Blocking(path: path) }
 
-    /// Writes a picture, in the format that the path's extension says, else as JPEG, or as PNG where it is not opaque.
+    /// Writes an image, in the format that the path's extension says, else as JPEG, or as PNG where it is not opaque.
     ///
     /// - Parameters:
     ///   - image: Reduced to `maxSize` if it is larger.
@@ -35,7 +35,7 @@ public struct ImageFile: Sendable {
         try await run { file throws(StoreError) in try file.write(image, maxSize: maxSize, quality: quality) }
     }
 
-    /// The picture.
+    /// The image.
     public func load() async throws(StoreError) -> PixelImage {
         try await run { file throws(StoreError) in try file.load() }
     }

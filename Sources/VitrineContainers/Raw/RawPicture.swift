@@ -1,9 +1,9 @@
 import VitrineImageCore
 
-/// Candidates for pictures of raw files. A candidate must be a JPEG file of 8 bits a channel that lies inside the
+/// Candidates for images of raw files. A candidate must be a JPEG file of 8 bits a channel that lies inside the
 /// input; cameras keep sensor data as lossless JPEG.
 enum RawPicture {
-    /// Bytes of a picture that is copied, to mend or to rebuild it.
+    /// Bytes of an image that is copied, to mend or to rebuild it.
     private static let maximumCopy = 16 << 20
 
     /// A JPEG file at this place; nil when there is none.

@@ -32,7 +32,7 @@ package enum TIFFRawLocator: PictureLocating {
         return format(ofMaker: maker)
     }
 
-    /// Whether the first directory has a picture that readers of TIFF show: the file is an ordinary TIFF then, which a
+    /// Whether the first directory has an image that readers of TIFF show: the file is an ordinary TIFF then, which a
     /// camera or an editor made.
     private static func isPicture(_ structure: TIFFStructure, _ first: TIFFStructure.Directory) -> Bool {
         guard let width = structure.integer(first[0x0100]), let height = structure.integer(first[0x0101]), width > 0,
@@ -66,7 +66,7 @@ package enum TIFFRawLocator: PictureLocating {
         return makers.first { maker.hasPrefix($0.0) }?.1 ?? .tiffRaw
     }
 
-    // MARK: Pictures
+    // MARK: Images
 
     package static func pictures(
         _ reader: ByteReader, format: ImageFormat, limits: ImageLimits
@@ -98,7 +98,7 @@ struct RawDirectoryWalk {
         self.structure = structure
     }
 
-    /// The pictures. Uncompressed ones are small, and there for files without any other.
+    /// The images. Uncompressed ones are small, and there for files without any other.
     var found: [EmbeddedPicture] { pictures.isEmpty ? bitmap.map { [$0] } ?? [] : pictures }
 
     /// - Throws: If the first directory cannot be read.

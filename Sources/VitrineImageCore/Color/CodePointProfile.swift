@@ -11,7 +11,7 @@ package struct CodePointProfile {
     /// - Parameters:
     ///   - primaries: The code point of the primaries. PQ and HLG without any have those of BT.2020.
     ///   - transfer: The code point of the transfer function.
-    ///   - light: The light of a still picture in PQ or HLG, if it states that.
+    ///   - light: The light of a still image in PQ or HLG, if it states that.
     package init?(primaries: Int, transfer: Int, light: ContentLight? = nil) {
         if let high = HighRangeColors.Transfer(rawValue: transfer) {
             let space = primaries == 2 || primaries == 0 ? Primaries.bt2020 : Primaries(codePoint: primaries)

@@ -1,7 +1,7 @@
 extension PixelImage {
     /// The mean colour: red, green and blue weighted by alpha, and the mean alpha. Clear if nothing is visible.
     ///
-    /// The mean of sRGB values, like the picture scaled down to one pixel.
+    /// The mean of sRGB values, like the image scaled down to one pixel.
     public var averageColor: PixelColor {
         let premultiplied = alpha == .straight ? converted(to: .premultiplied) : self
         var sum = SIMD4<UInt64>.zero
@@ -27,10 +27,10 @@ extension PixelImage {
             red: channel(sum.x), green: channel(sum.y), blue: channel(sum.z), alpha: UInt8((sum.w + count / 2) / count))
     }
 
-    /// Returns up to `count` colours that represent the picture best, the most frequent first.
+    /// Returns up to `count` colours that represent the image best, the most frequent first.
     ///
-    /// Deterministic. Returns fewer colours for a picture with fewer, and none for one without a pixel that is at least
-    /// half opaque. Large pictures are sampled.
+    /// Deterministic. Returns fewer colours for an image with fewer, and none for one without a pixel that is at least
+    /// half opaque. Large images are sampled.
     ///
     /// - Parameter count: 1…256; other numbers are clamped. Default 5.
     public func dominantColors(count: Int = 5) -> [PixelColor] {
@@ -153,7 +153,7 @@ package struct ColorHistogram {
 ///
 /// Source: X. Wu, "Efficient Statistical Computations for Optimal Color Quantization" (Graphics Gems II, 1991): sums
 /// over boxes from cumulative sums. There the box of the largest variance is cut next. Here it is the box whose cut
-/// gains most, which needs no sums of squares. The error of four pictures after k-means is 1.4 % less at 5 colours,
+/// gains most, which needs no sums of squares. The error of four images after k-means is 1.4 % less at 5 colours,
 /// 0.9 % more at 16, and equal at 256.
 private struct ColorBoxes {
     /// Cells above `low`, up to and with `high`; index 0, 1, 2 is red, green, blue.

@@ -9,7 +9,7 @@ import Darwin
 /// An ICC profile, ready to convert 8-bit device values to sRGB.
 ///
 /// Relative colorimetric, colours outside sRGB clipped; those of PQ and HLG are shown by ``DisplayLight``. Reads matrix
-/// and tone curve profiles (RGB, grey) and table profiles (RGB, CMYK). Pictures with other, malformed or degenerate
+/// and tone curve profiles (RGB, grey) and table profiles (RGB, CMYK). Images with other, malformed or degenerate
 /// profiles count as sRGB. Source: ICC.1:2022.
 package struct ColorProfile: Sendable {
     /// Device channels a profile is for.
@@ -82,7 +82,7 @@ package struct ColorProfile: Sendable {
 
     /// Whether white and black differ, and white is nearly neutral.
     ///
-    /// Profiles of zeros or of random numbers are well-formed, and make every picture one plain colour.
+    /// Profiles of zeros or of random numbers are well-formed, and make every image one plain colour.
     private static func showsPictures(_ transform: Transform, _ space: Space) -> Bool {
         if case .gray(let table) = transform { return abs(Int(table[255]) - Int(table[0])) >= minimumContrast }
         let white: [UInt8] = space == .cmyk ? [0, 0, 0, 0] : [255, 255, 255, 255]

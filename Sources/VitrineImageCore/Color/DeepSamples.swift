@@ -7,7 +7,7 @@ extension ColorProfile {
 
     /// Converts samples of 16 bits, with or without alpha at the end, to bytes of sRGB with as many channels.
     ///
-    /// - Parameter gain: The way to the picture of standard range that the file has beside; nil to map tones by rule.
+    /// - Parameter gain: The way to the image of standard range that the file has beside; nil to map tones by rule.
     /// - Returns: nil when cancelled, or unless the profile is of high range and there are 1 to 4 channels.
     package func shown(
         _ samples: UnsafeRawBufferPointer, size: PixelSize, channels: Int, isPremultiplied: Bool,
@@ -120,7 +120,7 @@ package struct DeepFrame {
     package var unit: Float
     /// The largest sample.
     package var peak: Float
-    /// The way to the picture of standard range that the file has beside; nil to map tones by rule.
+    /// The way to the image of standard range that the file has beside; nil to map tones by rule.
     package var gain: GainSamples?
     /// Alpha of each mean; nil for an opaque frame.
     package var alpha: PixelPlane?

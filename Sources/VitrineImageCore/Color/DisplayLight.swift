@@ -21,7 +21,7 @@ import Darwin
 ///
 /// No channel is clipped by itself, which would turn orange highlights yellow and sky blue ones cyan.
 enum DisplayLight {
-    /// The luminance in cd/m² that becomes the white of the display: that of a diffuse white object in pictures of high
+    /// The luminance in cd/m² that becomes the white of the display: that of a diffuse white object in images of high
     /// dynamic range (ITU-R BT.2408-7, 2.2, "HDR Reference White").
     static let referenceWhite = 203.0
 
@@ -109,7 +109,7 @@ enum DisplayLight {
     }
 }
 
-/// The light that a still picture of high dynamic range states for itself: `clli` of HEIF, `cLLI` of PNG.
+/// The light that a still image of high dynamic range states for itself: `clli` of HEIF, `cLLI` of PNG.
 ///
 /// Source: CTA-861.3-A, annex P (MaxCLL and MaxFALL).
 package struct ContentLight: Sendable, Hashable {
@@ -122,12 +122,12 @@ package struct ContentLight: Sendable, Hashable {
         (self.maximum, self.average) = (maximum, average)
     }
 
-    /// The brightest white that a picture can ask for.
+    /// The brightest white that an image can ask for.
     private static let limit = 1_000.0
 
     /// The luminance to show as white.
     ///
-    /// It is reference white, unless the mean exceeds half of that: such a picture was not made with reference white
+    /// It is reference white, unless the mean exceeds half of that: such an image was not made with reference white
     /// for white paper, and everything bright in it would be white. Its white is taken as twice its mean then, and at
     /// most as its brightest pixel.
     var white: Double { max(DisplayLight.referenceWhite, min(2 * average, maximum, Self.limit)) }

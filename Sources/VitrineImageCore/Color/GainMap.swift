@@ -6,7 +6,7 @@ import Musl
 import Darwin
 #endif
 
-/// The metadata of a gain map that leads from a picture of high dynamic range to the one of standard range that its
+/// The metadata of a gain map that leads from an image of high dynamic range to the one of standard range that its
 /// maker wanted.
 ///
 /// Sources: ISO 21496-1 (metadata, and its use); libultrahdr's `gainmapmetadata.cpp` (common denominators); Adobe, "Gain
@@ -126,7 +126,7 @@ package struct GainMap: Sendable {
         }
     }
 
-    /// The map with its samples: a plane of grey, or of red, green and blue, usually smaller than the picture.
+    /// The map with its samples: a plane of grey, or of red, green and blue, usually smaller than the image.
     ///
     /// - Returns: nil for a plane of other channels.
     package func applying(_ plane: PixelPlane) -> GainSamples? {
@@ -150,18 +150,18 @@ package struct GainMap: Sendable {
     }
 }
 
-/// The samples of a gain map, from a picture of high dynamic range to one of standard range.
+/// The samples of a gain map, from an image of high dynamic range to one of standard range.
 package struct GainSamples: Sendable {
     let pixels: PixelStorage
     let size: PixelSize
-    /// Whether the map is for the primaries of the picture, instead of those of sRGB.
+    /// Whether the map is for the primaries of the image, instead of those of sRGB.
     let isInBase: Bool
     /// The factor of each level of each channel.
     let tables: [[Float]]
     let before: SIMD4<Float>
     let after: SIMD4<Float>
 
-    /// Returns the light of the other picture at a place given in fractions of it.
+    /// Returns the light of the other image at a place given in fractions of it.
     func applied(to light: SIMD4<Float>, x: Float, y: Float) -> SIMD4<Float> {
         func place(_ fraction: Float, _ side: Int) -> (Int, Int, Float) {
             let position = max(0, min(fraction * Float(side) - 0.5, Float(side - 1)))

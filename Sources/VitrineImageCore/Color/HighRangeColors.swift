@@ -25,7 +25,7 @@ package struct HighRangeColors: Sendable {
     /// - Parameters:
     ///   - transfer: The encoding.
     ///   - colorants: XYZ of red, green and blue relative to D50.
-    ///   - light: The light that the picture states for itself.
+    ///   - light: The light that the image states for itself.
     init(_ transfer: Transfer, colorants: [SIMD4<Float>], light: ContentLight? = nil) {
         self.transfer = transfer
         let linear = colorants.map { SRGB.columns.x * $0.x + SRGB.columns.y * $0.y + SRGB.columns.z * $0.z }
@@ -58,13 +58,13 @@ package struct HighRangeColors: Sendable {
         }
     }
 
-    /// The levels of sRGB for an encoded colour, by the map of its maker, at a place in fractions of the picture.
+    /// The levels of sRGB for an encoded colour, by the map of its maker, at a place in fractions of the image.
     func levels(_ encoded: SIMD4<Float>, through gain: GainSamples, x: Float, y: Float) -> SIMD4<UInt8> {
         func toSRGB(_ light: SIMD4<Float>) -> SIMD4<Float> {
             columns.red * light.x + columns.green * light.y + columns.blue * light.z
         }
         var light = decoded(encoded)
-        // Maps count from reference white, whatever the picture states for its own.
+        // Maps count from reference white, whatever the image states for its own.
         if transfer == .perceptual {
             light *= Float(10_000 / DisplayLight.referenceWhite)
         } else {
@@ -119,7 +119,7 @@ package struct HighRangeColors: Sendable {
                 var result = SIMD4<Int32>()
                 for i in 0..<count {
                     let p = pixels + 4 &* i
-                    // Pictures have many neighbours of one colour.
+                    // Images have many neighbours of one colour.
                     let color = UInt32(p[0]) | UInt32(p[1]) &<< 8 | UInt32(p[2]) &<< 16
                     if i == 0 || color != last {
                         let light = shown(
@@ -223,7 +223,7 @@ extension ICCReader {
         }
     }
 
-    /// The private tag by which ``CodePointProfile`` hands on the light of a picture.
+    /// The private tag by which ``CodePointProfile`` hands on the light of an image.
     fileprivate var contentLight: ContentLight? {
         guard let tag = tag("clli"), tag.count >= 16, matches("ui32", at: tag.lowerBound) else { return nil }
         return ContentLight(

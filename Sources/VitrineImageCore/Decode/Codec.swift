@@ -38,9 +38,9 @@ public struct Codec: Sendable {
     /// Returns the format of an input by its content; nil if it has none of ``formats``. Called for every input that no
     /// codec before has recognised, so its first bytes should suffice to say no.
     package let signature: @Sendable (ByteReader) throws(ImageError) -> ImageFormat?
-    /// Reads the header of an image; nil for formats whose files are shown by a picture inside them.
+    /// Reads the header of an image; nil for formats whose files are shown by an image inside them.
     package let header: Header?
-    /// Finds the pictures in a file of such a format.
+    /// Finds the images in a file of such a format.
     package let locator: (any PictureLocating.Type)?
     /// Reads recordings and films, whose formats are none of ``formats``.
     package let media: (any MediaReading.Type)?
@@ -83,7 +83,7 @@ public struct Codec: Sendable {
         (needsIsolation, isRegistered, decoders, encoders) = (false, true, [decoder], [])
     }
 
-    /// A codec of files that are shown by a picture inside them.
+    /// A codec of files that are shown by an image inside them.
     package init(_ locator: any PictureLocating.Type) {
         (formats, header, self.locator, media) = (locator.formats, nil, locator, nil)
         (needsIsolation, isRegistered, decoders, encoders) = (true, false, [], [])
@@ -145,16 +145,16 @@ package struct Codecs: Sendable {
     /// The libraries that decode and encode in this process. Loads those that are loaded when first needed.
     package var libraries: [LibraryVersion] { all.compactMap { $0.library?() } }
 
-    /// How files that hold pictures are read.
+    /// How files that hold images are read.
     package var locators: [any PictureLocating.Type] { all.compactMap(\.locator) }
 
     /// How recordings and films are read.
     package var media: [any MediaReading.Type] { all.compactMap(\.media) }
 
-    /// The formats of files that hold pictures.
+    /// The formats of files that hold images.
     package var holdingFormats: [ImageFormat] { all.filter { $0.locator != nil }.flatMap(\.formats) }
 
-    /// The formats of all codecs: those of pictures, then those of files that hold pictures.
+    /// The formats of all codecs: those of images, then those of files that hold images.
     package var formats: [ImageFormat] { ImageFormat.pictures.filter { self[$0] != nil } + holdingFormats }
 
     /// The codec of a format; nil if there is none.
@@ -224,7 +224,7 @@ package struct Codecs: Sendable {
 
     /// The header of an image inside another file.
     ///
-    /// - Throws: ``ImageError/unsupported(input:reason:)`` if it is of no format of these codecs, or holds a picture in
+    /// - Throws: ``ImageError/unsupported(input:reason:)`` if it is of no format of these codecs, or holds an image in
     ///   turn.
     package func header(ofPictureIn reader: ByteReader, _ limits: ImageLimits) throws(ImageError) -> ImageHeader {
         guard let format = try format(of: reader), let header = self[format]?.header else {

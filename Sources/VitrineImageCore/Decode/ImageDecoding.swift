@@ -79,7 +79,7 @@ extension DecodeRequest {
         return max(1, min(Double(size.width) / Double(target.width), Double(size.height) / Double(target.height)))
     }
 
-    /// Whether the decoder may reduce by `factor`, at which its samples are means of pixels. Edges of a picture may be
+    /// Whether the decoder may reduce by `factor`, at which its samples are means of pixels. Edges of an image may be
     /// cut from one more pixel.
     package func acceptsMeans(of factor: Double) -> Bool { options.acceptsMeans && reduction >= 0.98 * factor }
 

@@ -1,6 +1,6 @@
-/// A picture attached to a recording or a film: the cover of a record, the box of a film.
+/// An image attached to a recording or a film: the cover of a record, the box of a film.
 package struct RecordingCover: Sendable {
-    /// The subject of a picture, by the numbers of ID3v2 (`APIC`), which the other containers share.
+    /// The subject of an image, by the numbers of ID3v2 (`APIC`), which the other containers share.
     package enum Kind: Int, Sendable, Hashable, CaseIterable {
         case other = 0
         case icon = 1, otherIcon = 2
@@ -12,7 +12,7 @@ package struct RecordingCover: Sendable {
 
     /// Its subject.
     package var kind: Kind
-    /// The file of the picture.
+    /// The file of the image.
     package var bytes: [UInt8]
 
     package init(kind: Kind, bytes: [UInt8]) {
@@ -20,11 +20,11 @@ package struct RecordingCover: Sendable {
     }
 }
 
-/// Recognises recordings and films, and finds the pictures attached to them.
+/// Recognises recordings and films, and finds the images attached to them.
 ///
 /// Pure Swift, bounds-checked, with a bound on the work: input is foreign.
 package protocol MediaReading: Sendable {
-    /// The container of an input by its content; nil for other content. Called for every input that is no picture, so
+    /// The container of an input by its content; nil for other content. Called for every input that is no image, so
     /// the first bytes should suffice to say no.
     static func format(of reader: ByteReader) throws(ImageError) -> MediaFormat?
 

@@ -1,6 +1,6 @@
-/// A picture inside a file of another kind.
+/// An image inside a file of another kind.
 package struct EmbeddedPicture: Sendable {
-    /// Where the bytes of the picture are.
+    /// Where the bytes of the image are.
     package enum Content: Sendable {
         /// In the file, as they are.
         case range(Range<Int>)
@@ -14,11 +14,11 @@ package struct EmbeddedPicture: Sendable {
         case archived(page: Int)
     }
 
-    /// Bytes that a picture can have which is not in the file as it is.
+    /// Bytes that an image can have which is not in the file as it is.
     package static let maximumBytes = 64 << 20
 
     package var content: Content
-    /// The stored size; nil to take it from the picture's own header.
+    /// The stored size; nil to take it from the image's own header.
     package var size: PixelSize?
 
     package init(content: Content, size: PixelSize? = nil) {
@@ -27,13 +27,13 @@ package struct EmbeddedPicture: Sendable {
     }
 }
 
-/// The pictures of one file.
+/// The images of one file.
 package struct EmbeddedPictures: Sendable {
     /// In the order of preference for equal sizes.
     package var pictures: [EmbeddedPicture]
-    /// The turn that makes every picture upright; nil if each picture has its own.
+    /// The turn that makes every image upright; nil if each image has its own.
     package var orientation: Orientation?
-    /// Whether the file is shown by the first picture that can be read, however large the others are.
+    /// Whether the file is shown by the first image that can be read, however large the others are.
     package var isRanked = false
 
     package init(pictures: [EmbeddedPicture] = [], orientation: Orientation? = nil, isRanked: Bool = false) {
@@ -43,7 +43,7 @@ package struct EmbeddedPictures: Sendable {
     }
 }
 
-/// Finds the pictures of one family of files.
+/// Finds the images of one family of files.
 ///
 /// Pure Swift, bounds-checked, with a bound on the work: input is foreign. A locator reads the given input only; it
 /// opens no other file and follows no reference to one.
@@ -53,14 +53,14 @@ package protocol PictureLocating: Sendable {
 
     /// Whether the files are raw ones of cameras, which LibRaw develops. Default false.
     static var isRaw: Bool { get }
-    /// Whether the first 64 KiB of a file tell where its pictures stand. Default false.
+    /// Whether the first 64 KiB of a file tell where its images stand. Default false.
     static var tellsEarly: Bool { get }
 
     /// The format of an input by its content; nil if it belongs to another family. Called for every input that no
     /// image format claims, so the first bytes should suffice to say no.
     static func format(of reader: ByteReader) throws(ImageError) -> ImageFormat?
 
-    /// The pictures of an input; none if it has no picture that could be used.
+    /// The images of an input; none if it has no image that could be used.
     ///
     /// - Throws: ``ImageError/corrupt(input:reason:)`` or ``ImageError/truncated(input:)`` if its structure cannot be
     ///   read at all.
@@ -74,7 +74,7 @@ extension PictureLocating {
     package static var tellsEarly: Bool { false }
 }
 
-/// A picture of a file, opened: where its bytes are and how large it is.
+/// An image of a file, opened: where its bytes are and how large it is.
 package struct HeldPicture: Sendable {
     package let source: ByteSource
     /// Where it stands in the file; nil if its bytes were made.

@@ -1,7 +1,7 @@
 import VitrineCore
 
 /// Rows of samples on their way into a plane. They are averaged over square blocks when the result is to be smaller
-/// than half the picture, so that memory does not grow with the picture.
+/// than half the image, so that memory does not grow with the image.
 ///
 /// A decoder writes a row at ``row`` or ``wideRow`` and calls ``advance(by:)``. Alpha is multiplied in before
 /// averaging.
@@ -120,7 +120,7 @@ package struct RowCollector: ~Copyable {
         }
     }
 
-    /// Whether a decode that ended with `error` still has a picture to show.
+    /// Whether a decode that ended with `error` still has an image to show.
     package func excuses(_ error: ImageError, _ request: DecodeRequest) -> Bool {
         if case .truncated = error { return request.options.allowsPartial && count > 0 }
         return false

@@ -1,4 +1,4 @@
-/// A place in a picture: the part that a crop keeps, or the place of a watermark.
+/// A place in an image: the part that a crop keeps, or the place of a watermark.
 public enum Gravity: Hashable, Sendable {
     /// The middle.
     case center
@@ -50,7 +50,7 @@ public enum Gravity: Hashable, Sendable {
         value.isNaN ? 0.5 : max(0, min(1, value))
     }
 
-    /// Returns the upper left corner of a part of `size` at this place, in fractions of the picture.
+    /// Returns the upper left corner of a part of `size` at this place, in fractions of the image.
     func corner(of size: PixelSize, in image: PixelImage) -> (x: Double, y: Double) {
         let (width, height) = (Double(size.width) / Double(image.width), Double(size.height) / Double(image.height))
         let corner: (x: Double, y: Double)
@@ -64,7 +64,7 @@ public enum Gravity: Hashable, Sendable {
 }
 
 extension PixelImage {
-    /// The picture reduced as far as ``AttentionMap`` needs it.
+    /// The image reduced as far as ``AttentionMap`` needs it.
     var forAttention: PixelImage {
         let longest = 200
         guard size.longestSide > longest else { return converted(to: alpha == .straight ? .premultiplied : alpha) }
@@ -75,7 +75,7 @@ extension PixelImage {
     }
 }
 
-/// Scores of the detail at each place of a small picture, and the window with the highest score.
+/// Scores of the detail at each place of a small image, and the window with the highest score.
 ///
 /// After the idea of libvips' `smartcrop`: edges, skin and saturation score. The skin rule is that of J. Kovač, P. Peer
 /// and F. Solina, "Human Skin Colour Clustering for Face Detection", EUROCON 2003.
@@ -125,7 +125,7 @@ struct AttentionMap {
         return saturation &+ (isSkin ? 96 : 0)
     }
 
-    /// Returns the upper left corner of the window of this size with the highest score, in fractions of the picture. Of
+    /// Returns the upper left corner of the window of this size with the highest score, in fractions of the image. Of
     /// equal windows the nearest to the middle wins.
     func bestWindow(width windowWidth: Double, height windowHeight: Double) -> (x: Double, y: Double) {
         let w = max(1, min(width, Int((windowWidth * Double(width)).rounded())))

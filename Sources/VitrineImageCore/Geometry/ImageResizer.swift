@@ -1,11 +1,11 @@
-/// A rule for the size of pictures.
+/// A rule for the size of images.
 ///
 /// ```swift
 /// let thumbnail = try ImageResizer.fit(200).resize(image)
 /// let cover = try ImageResizer.crop(width: 300, height: 200, gravity: .attention).resize(image)
 /// ```
 ///
-/// Sides that follow from a ratio are rounded up, in whole-number arithmetic. A picture that needs no work is returned
+/// Sides that follow from a ratio are rounded up, in whole-number arithmetic. An image that needs no work is returned
 /// as it is and shares its memory.
 ///
 /// ## Topics
@@ -45,7 +45,7 @@ public struct ImageResizer: Hashable, Sendable {
         case crop(Gravity)
         /// Like ``fit``, but never enlarged, and a side of 0 is no limit.
         case limit
-        /// The picture's own size.
+        /// The image's own size.
         case none
     }
 
@@ -53,7 +53,7 @@ public struct ImageResizer: Hashable, Sendable {
     public var size: PixelSize
     /// The relation of a result to ``size``.
     public var mode: Mode
-    /// Whether a picture may grow. If not, a picture smaller than its target in either dimension stays as it is.
+    /// Whether an image may grow. If not, an image smaller than its target in either dimension stays as it is.
     public var allowsUpscaling: Bool
     /// The longest side a result may have, in pixels. Default ``ImageLimits/maximumOutputSide``.
     package var maximumSide = ImageLimits.standard.maximumOutputSide
@@ -88,17 +88,17 @@ public struct ImageResizer: Hashable, Sendable {
         ImageResizer(size: PixelSize(width: width, height: height), mode: .crop(gravity))
     }
 
-    /// Returns the rule that reduces pictures above these sides and keeps the ratio; 0 is no limit.
+    /// Returns the rule that reduces images above these sides and keeps the ratio; 0 is no limit.
     public static func limit(width: Int, height: Int) -> ImageResizer {
         ImageResizer(size: PixelSize(width: width, height: height), mode: .limit, allowsUpscaling: false)
     }
 
-    /// The rule that changes no picture.
+    /// The rule that changes no image.
     public static let none = ImageResizer()
 
     // MARK: Sizes
 
-    /// Returns the size to which a picture of `source` is scaled, before ``Mode/crop(_:)`` cuts anything off.
+    /// Returns the size to which an image of `source` is scaled, before ``Mode/crop(_:)`` cuts anything off.
     ///
     /// - Throws: As ``outputSize(for:)``.
     package func targetSize(for source: PixelSize) throws(ImageError) -> PixelSize {
@@ -118,7 +118,7 @@ public struct ImageResizer: Hashable, Sendable {
         return target
     }
 
-    /// Returns the size of the result of ``resize(_:)`` for a picture of `source`.
+    /// Returns the size of the result of ``resize(_:)`` for an image of `source`.
     ///
     /// - Throws: ``ImageError/invalidRequest(reason:)`` for an empty `source` and a side of ``size`` that is not
     ///   positive. A side of 0 is valid for ``Mode/limit``, and ``Mode/none`` ignores both. ``ImageError/limitExceeded(input:limit:actual:allowed:)`` if the result's longer side is above
@@ -127,7 +127,7 @@ public struct ImageResizer: Hashable, Sendable {
         let target = try targetSize(for: source)
         guard case .crop = mode else { return target }
         let box = try box()
-        // A picture that is too small to be scaled is not cut either.
+        // An image that is too small to be scaled is not cut either.
         return target == Self.scaled(source, to: box, mode) ? box : target
     }
 
@@ -178,9 +178,9 @@ public struct ImageResizer: Hashable, Sendable {
 }
 
 extension ImageResizer {
-    /// Returns the picture at ``outputSize(for:)``; the very same picture when nothing is to be done.
+    /// Returns the image at ``outputSize(for:)``; the very same image when nothing is to be done.
     ///
-    /// Filters with Lanczos3. A picture with straight alpha becomes premultiplied, unless it stays as it is or is only
+    /// Filters with Lanczos3. An image with straight alpha becomes premultiplied, unless it stays as it is or is only
     /// cut.
     ///
     /// - Throws: As ``outputSize(for:)``.
@@ -197,7 +197,7 @@ extension ImageResizer {
         return image.scaled(to: output, region: window)
     }
 
-    /// Returns the part of a picture of `source` that becomes the result. nil where nothing is cut off, and for
+    /// Returns the part of an image of `source` that becomes the result. nil where nothing is cut off, and for
     /// ``Gravity/attention``, which reads the pixels.
     ///
     /// - Throws: As ``outputSize(for:)``.
@@ -211,7 +211,7 @@ extension ImageResizer {
             x: window.x / width, y: window.y / height, width: window.width / width, height: window.height / height)
     }
 
-    /// Returns the largest part of a picture of `source` that has the ratio of `output`.
+    /// Returns the largest part of an image of `source` that has the ratio of `output`.
     private static func window(
         of output: PixelSize, in source: PixelSize, _ focus: (x: Double, y: Double)
     ) -> PixelRegion {
@@ -241,7 +241,7 @@ extension ImageResizer {
 }
 
 extension PixelImage {
-    /// Returns the picture, or a region of it in pixels, scaled with Lanczos3; premultiplied if it has alpha.
+    /// Returns the image, or a region of it in pixels, scaled with Lanczos3; premultiplied if it has alpha.
     package func scaled(to size: PixelSize, region: PixelRegion?) -> PixelImage {
         let plane = PixelPlane(width: width, height: height, channels: 4, bytesPerRow: bytesPerRow, storage: storage)
         let scaled = Resampler.resample(plane, to: size, region: region, premultiplying: alpha == .straight)

@@ -54,7 +54,7 @@ public struct PixelSize: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// A rectangle of whole pixels, from the upper left corner of a picture.
+/// A rectangle of whole pixels, from the upper left corner of an image.
 public struct PixelRect: Hashable, Sendable {
     /// Pixels to the left of it.
     public var x: Int
@@ -68,7 +68,7 @@ public struct PixelRect: Hashable, Sendable {
         (self.x, self.y, size) = (x, y, PixelSize(width: width, height: height))
     }
 
-    /// The part inside a picture of a size; nil if it is empty.
+    /// The part inside an image of a size; nil if it is empty.
     package func clipped(to whole: PixelSize) -> PixelRect? {
         let (left, top) = (max(0, x), max(0, y))
         let right = x.addingReportingOverflow(size.width), bottom = y.addingReportingOverflow(size.height)
@@ -82,7 +82,7 @@ public struct PixelRect: Hashable, Sendable {
         return PixelRect(x: left, y: top, width: width, height: height)
     }
 
-    /// Whether another rectangle lies within. Both lie within a picture.
+    /// Whether another rectangle lies within. Both lie within an image.
     package func contains(_ other: PixelRect) -> Bool {
         other.x >= x && other.y >= y && other.x + other.size.width <= x + size.width
             && other.y + other.size.height <= y + size.height
@@ -97,7 +97,7 @@ public struct PixelRect: Hashable, Sendable {
     }
 }
 
-/// A part of a picture, as fractions of its width and height from the upper left corner.
+/// A part of an image, as fractions of its width and height from the upper left corner.
 ///
 /// Parts outside 0...1 are cut off.
 package struct UnitRect: Hashable, Sendable {
@@ -113,10 +113,10 @@ package struct UnitRect: Hashable, Sendable {
         self.height = height
     }
 
-    /// The whole picture.
+    /// The whole image.
     package static let full = UnitRect(x: 0, y: 0, width: 1, height: 1)
 
-    /// The part inside the picture; nil if it is empty or a number is not finite.
+    /// The part inside the image; nil if it is empty or a number is not finite.
     package var clipped: UnitRect? {
         guard x.isFinite, y.isFinite, width.isFinite, height.isFinite else { return nil }
         let left = max(0, x)

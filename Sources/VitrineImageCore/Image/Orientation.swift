@@ -27,7 +27,7 @@ public enum Orientation: Int, Sendable, Hashable, CaseIterable {
 }
 
 extension Orientation {
-    /// Returns the place of a part of the upright picture, of `size` pixels, in the stored one.
+    /// Returns the place of a part of the upright image, of `size` pixels, in the stored one.
     package func stored(_ rect: PixelRect, of size: PixelSize) -> PixelRect {
         let (x, y, w, h) = (rect.x, rect.y, rect.size.width, rect.size.height)
         let (right, bottom) = (size.width - x - w, size.height - y - h)
@@ -43,7 +43,7 @@ extension Orientation {
         }
     }
 
-    /// Returns the place of a part of the upright picture in the stored one.
+    /// Returns the place of a part of the upright image in the stored one.
     package func stored(_ rect: UnitRect) -> UnitRect {
         let (x, y, w, h) = (rect.x, rect.y, rect.width, rect.height)
         let (right, bottom) = (1 - x - w, 1 - y - h)
@@ -61,7 +61,7 @@ extension Orientation {
 }
 
 extension PixelImage {
-    /// Returns the picture turned upright; with ``Orientation/up`` the very same picture.
+    /// Returns the image turned upright; with ``Orientation/up`` the very same image.
     public func oriented(_ orientation: Orientation) -> PixelImage {
         guard orientation != .up else { return self }
         let size = orientation.upright(self.size)
@@ -77,14 +77,14 @@ extension PixelImage {
     }
 }
 
-/// The source of each pixel of an upright picture: `start + x * right + y * down` in pixels of the stored one.
+/// The source of each pixel of an upright image: `start + x * right + y * down` in pixels of the stored one.
 private struct OrientationMap {
     let width: Int
     let height: Int
     /// Column and row of the stored pixel that becomes the upper left one.
     let startX: Int
     let startY: Int
-    /// One step to the right, or down, in the upright picture, in coordinates of the stored one.
+    /// One step to the right, or down, in the upright image, in coordinates of the stored one.
     let right: (x: Int, y: Int)
     let down: (x: Int, y: Int)
 

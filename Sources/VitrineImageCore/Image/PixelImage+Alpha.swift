@@ -6,7 +6,7 @@ package typealias AlphaMath = VitrinePixels.AlphaMath
 typealias Lanes = VitrinePixels.Lanes
 
 extension PixelImage {
-    /// Returns the picture with its alpha held in another way; the very same picture if nothing changes.
+    /// Returns the image with its alpha held in another way; the very same image if nothing changes.
     ///
     /// Converting to ``Alpha/opaque`` drops alpha. Colours are as if they had been opaque all along, and those of
     /// invisible premultiplied pixels are black. Premultiplying and back loses at most the precision of 8 bits.
@@ -28,14 +28,14 @@ extension PixelImage {
         }
     }
 
-    /// Returns the picture with `color` behind it, without any transparency; an opaque picture as it is.
+    /// Returns the image with `color` behind it, without any transparency; an opaque image as it is.
     ///
     /// Ignores the alpha of `color`. For encoders of formats without alpha.
     package func flattened(over color: PixelColor) -> PixelImage {
         composed(over: PixelColor(red: color.red, green: color.green, blue: color.blue))
     }
 
-    /// Returns the picture over a colour that may itself be translucent.
+    /// Returns the image over a colour that may itself be translucent.
     package func composed(over color: PixelColor) -> PixelImage {
         if alpha == .opaque { return self }
         let background = PixelMath.premultiplied(color)
@@ -54,7 +54,7 @@ extension PixelImage {
         }
     }
 
-    /// Draws `top` over this picture with its top left corner at (x, y). Parts outside the picture are dropped.
+    /// Draws `top` over this image with its top left corner at (x, y). Parts outside the image are dropped.
     ///
     /// Neither may have straight alpha.
     ///
@@ -79,7 +79,7 @@ extension PixelImage {
         }
     }
 
-    /// Returns a new picture of the same size, made row by row.
+    /// Returns a new image of the same size, made row by row.
     ///
     /// - Parameter body: Writes as many pixels as its last argument says from its first to its second.
     func mapRows(

@@ -2,7 +2,7 @@
 public import CoreGraphics
 
 extension PixelImage {
-    /// Returns the picture for Core Graphics, in sRGB; nil only if memory is short.
+    /// Returns the image for Core Graphics, in sRGB; nil only if memory is short.
     ///
     /// Shares the pixels, which live as long as the result. A later change of the image does not change the result.
     public func makeCGImage() -> CGImage? {
@@ -28,7 +28,7 @@ extension PixelImage {
             shouldInterpolate: true, intent: .defaultIntent)
     }
 
-    /// Creates an image from a Core Graphics picture of any layout, drawn into sRGB; nil without pixels or memory.
+    /// Creates an image from a Core Graphics image of any layout, drawn into sRGB; nil without pixels or memory.
     public init?(_ image: CGImage) {
         guard image.width > 0, image.height > 0, let space = CGColorSpace(name: CGColorSpace.sRGB) else { return nil }
         let hasAlpha: Bool =
@@ -60,7 +60,7 @@ extension PixelImage {
 public import UIKit
 
 extension PixelImage {
-    /// Creates an upright image from a UIKit picture; nil if that is not made of pixels.
+    /// Creates an upright image from a UIKit image; nil if that is not made of pixels.
     public init?(_ image: UIImage) {
         guard let pixels = image.cgImage.flatMap({ PixelImage($0) }) else { return nil }
         let orientation: Orientation =
@@ -77,7 +77,7 @@ extension PixelImage {
         self = pixels.oriented(orientation)
     }
 
-    /// Returns the picture for UIKit, `scale` pixels a point. Shares the pixels like ``makeCGImage()``.
+    /// Returns the image for UIKit, `scale` pixels a point. Shares the pixels like ``makeCGImage()``.
     public func makeUIImage(scale: Double = 1) -> UIImage? {
         makeCGImage().map { UIImage(cgImage: $0, scale: CGFloat(scale), orientation: .up) }
     }
@@ -88,13 +88,13 @@ extension PixelImage {
 public import AppKit
 
 extension PixelImage {
-    /// Creates an image from an AppKit picture; nil if that cannot be drawn.
+    /// Creates an image from an AppKit image; nil if that cannot be drawn.
     public init?(_ image: NSImage) {
         guard let pixels = image.cgImage(forProposedRect: nil, context: nil, hints: nil) else { return nil }
         self.init(pixels)
     }
 
-    /// Returns the picture for AppKit, `scale` pixels a point. Shares the pixels like ``makeCGImage()``.
+    /// Returns the image for AppKit, `scale` pixels a point. Shares the pixels like ``makeCGImage()``.
     public func makeNSImage(scale: Double = 1) -> NSImage? {
         makeCGImage().map {
             NSImage(cgImage: $0, size: NSSize(width: Double(width) / scale, height: Double(height) / scale))

@@ -1,6 +1,6 @@
 import VitrineCore
 
-/// A still picture: 8-bit sRGB pixels, red, green, blue and alpha interleaved.
+/// A still image: 8-bit sRGB pixels, red, green, blue and alpha interleaved.
 ///
 /// `PixelImage` is a value. Copies share their memory until one is changed. Pixels are upright (orientation is applied when
 /// they are decoded) and in sRGB (profiles are converted when they are decoded).

@@ -22,7 +22,7 @@ public final class PixelStorage: @unchecked Sendable {
     private let release: (@Sendable (UnsafeMutableRawBufferPointer) -> Void)?
 
     /// Memory for `count` bytes, 16-byte aligned, all zero. There is no other kind: a byte that a decoder leaves out
-    /// must not show an earlier picture.
+    /// must not show an earlier image.
     package init(zeroedByteCount count: Int) {
         let memory = ScratchMemory(byteCount: count)
         bytes = memory.bytes
@@ -73,7 +73,7 @@ public final class PixelStorage: @unchecked Sendable {
 /// Small blocks come from `malloc`, medium ones from the ``BufferPool``. Large ones are mappings of their own, in pages
 /// of 2 MB where the kernel has them, which saves 4,000 page faults for 16 MB. They go back to the system when they are
 /// freed. The upper part can go back while a decoder still fills the rest: libwebp requires an output as large as the
-/// picture.
+/// image.
 package struct ScratchMemory: ~Copyable {
     private enum Origin {
         case heap
@@ -121,7 +121,7 @@ package struct ScratchMemory: ~Copyable {
         return (cleared(.allocate(byteCount: count, alignment: BufferPool.alignment)), .heap)
     }
 
-    /// Clears memory of an earlier owner. Every picture writes it next, so it is in the processor's caches then.
+    /// Clears memory of an earlier owner. Every image writes it next, so it is in the processor's caches then.
     private static func cleared(_ bytes: UnsafeMutableRawBufferPointer) -> UnsafeMutableRawBufferPointer {
         bytes.initializeMemory(as: UInt8.self, repeating: 0)
         return bytes
@@ -174,10 +174,10 @@ package struct ScratchMemory: ~Copyable {
     }
 }
 
-/// Recently freed buffers of medium size, kept for the next picture.
+/// Recently freed buffers of medium size, kept for the next image.
 ///
-/// Thumbnails need the same few buffers again and again. Freed by `malloc` between two pictures, they would return to
-/// the system. Mapping and clearing their pages for the next picture takes a quarter of the time of a small thumbnail.
+/// Thumbnails need the same few buffers again and again. Freed by `malloc` between two images, they would return to
+/// the system. Mapping and clearing their pages for the next image takes a quarter of the time of a small thumbnail.
 ///
 /// The pool never holds more than ``maximumByteCount`` bytes in ``maximumCount`` buffers, and frees the oldest first.
 /// Buffers keep their content. Memory pressure of any level empties the pool and pauses it until the next allocation,
@@ -190,7 +190,7 @@ package final class BufferPool: Sendable {
     /// The most buffers kept.
     package static let maximumCount = 8
 
-    /// The pool of all pictures of the process, emptied by the system's memory pressure.
+    /// The pool of all images of the process, emptied by the system's memory pressure.
     package static let shared = BufferPool(pressure: .shared)
 
     /// A block of memory. The address is kept as a number, which threads may pass on.
@@ -294,11 +294,11 @@ package final class BufferPool: Sendable {
         for buffer in buffers { UnsafeMutableRawPointer(bitPattern: buffer.address)?.deallocate() }
     }
 
-    /// Lets `malloc` keep the memory of codecs between two pictures.
+    /// Lets `malloc` keep the memory of codecs between two images.
     ///
     /// glibc returns a free top of its heap above 128 KB to the system. After a larger block has been freed, the
     /// threshold is twice that block's size (mallopt(3), M_MMAP_THRESHOLD, "dynamic mmap threshold"), unless the
-    /// program or its environment has set it. Any picture of medium size has this effect, here even the first.
+    /// program or its environment has set it. Any image of medium size has this effect, here even the first.
     private static func letHeapKeepItsTop() {
         let block = UnsafeMutableRawPointer.allocate(byteCount: 512 << 10, alignment: alignment)
         block.storeBytes(of: 0, as: UInt8.self)

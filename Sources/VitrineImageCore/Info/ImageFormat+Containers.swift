@@ -1,4 +1,4 @@
-/// Formats of files that are shown by a picture inside them: documents, books, comics, drawings and models.
+/// Formats of files that are shown by an image inside them: documents, books, comics, drawings and models.
 extension ImageFormat {
     /// Books in EPUB.
     package static let epub = ImageFormat("epub", mediaTypes: ["application/epub+zip"], fileExtensions: ["epub"])

@@ -1,4 +1,4 @@
-/// Formats of pictures whose rows are stored plainly or with simple codes. All have decoders in Swift alone, which
+/// Formats of images whose rows are stored plainly or with simple codes. All have decoders in Swift alone, which
 /// average rows while they read them.
 extension ImageFormat {
     /// Adobe Photoshop (PSD) and its form for large documents (PSB).

@@ -91,7 +91,7 @@ public struct ImageFormat: RawRepresentable, Sendable, Hashable, Codable, Custom
     /// All formats that the package knows.
     package static let known = formatsOfModules.flatMap(\.value)
 
-    /// Those whose files are pictures themselves.
+    /// Those whose files are images themselves.
     package static let pictures = known.filter { !$0.holdsPictures }
 
     private static let knownByName = Dictionary(
@@ -102,7 +102,7 @@ public struct ImageFormat: RawRepresentable, Sendable, Hashable, Codable, Custom
     /// The module that has the codec of a built-in format, as far as the build includes it; nil for other formats.
     package var module: String? { ImageFormat.knownByName[rawValue]?.module }
 
-    /// Whether files of this format are shown by a picture inside them.
+    /// Whether files of this format are shown by an image inside them.
     package var holdsPictures: Bool { module == "VitrineContainers" }
 
     /// The preferred file name extension, without a dot; the name if there is none.

@@ -57,7 +57,7 @@ public struct ImageInfo: Sendable, Hashable {
     package var colorProfileName: String?
     /// Its colour space by code points: `nclx` of HEIF, `cICP` of PNG.
     package var codedColors: CodedColors?
-    /// The light that a picture of high dynamic range states for itself.
+    /// The light that an image of high dynamic range states for itself.
     package var contentLight: ContentLight?
     /// Frames of an animation or pages of a document; 1 for a still image.
     public var frameCount = 1
@@ -67,7 +67,7 @@ public struct ImageInfo: Sendable, Hashable {
     public var loopCount: Int?
     /// Whether rows are stored in several passes (progressive JPEG, Adam7 PNG, interlaced GIF).
     public var isProgressive = false
-    /// Which picture of a book or a comic, in their order, the header describes; 0 for other files.
+    /// Which image of a book or a comic, in their order, the header describes; 0 for other files.
     package var pictureIndex = 0
     /// Smaller images inside the file, largest first.
     package var embeddedPreviews: [EmbeddedPreview] = []

@@ -28,7 +28,7 @@ package struct JPEGFrameHeader {
 
 /// JPEG files inside others, such as the thumbnails of Exif.
 package enum JPEGPicture {
-    /// The size of a JPEG file inside the input that shows a picture: baseline, extended or progressive, of 8 bits, and
+    /// The size of a JPEG file inside the input that shows an image: baseline, extended or progressive, of 8 bits, and
     /// with one or three components. nil for any other: cameras store sensor data as lossless JPEG.
     package static func size(_ reader: ByteReader, _ range: Range<Int>) -> PixelSize? {
         guard range.count > 4, (try? reader.u16(at: range.lowerBound)) == 0xFFD8 else { return nil }

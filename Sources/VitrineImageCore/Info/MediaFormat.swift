@@ -23,7 +23,7 @@ package enum MediaFormat: String, Sendable, Hashable, CaseIterable {
     case musepack = "audio/x-musepack"
     case tak = "audio/x-tak"
 
-    /// Whether it holds sound, so that a picture of it is the cover attached to it.
+    /// Whether it holds sound, so that an image of it is the cover attached to it.
     package var isAudio: Bool { rawValue.hasPrefix("audio/") }
 
     /// Usual file name extensions, without a dot.

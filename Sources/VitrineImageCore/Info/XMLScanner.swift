@@ -1,7 +1,7 @@
 /// A pull scanner for the tags, attributes and text of small XML documents.
 ///
 /// It knows no entities but the five of XML and numbers, follows no reference and opens nothing. Declarations of a
-/// document type are an error, since nothing that holds a picture needs them. Names are compared without their prefix.
+/// document type are an error, since nothing that holds an image needs them. Names are compared without their prefix.
 package struct XMLScanner {
     /// The findings of ``next()``.
     package enum Event: Sendable, Hashable {

@@ -15,7 +15,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The source of a picture's bytes.
+/// The source of an image's bytes.
 public enum ImageInput: Sendable {
     /// A regular file, by its path. Opened for each read.
     case file(String)

@@ -1,6 +1,6 @@
 /// Bounds on the resources of a decode, checked on the header before any pixel is decoded.
 ///
-/// The defaults accept the pictures of all cameras and reject decompression bombs. Raise a limit only for input that
+/// The defaults accept the images of all cameras and reject decompression bombs. Raise a limit only for input that
 /// you made yourself.
 ///
 /// ```swift
@@ -13,7 +13,7 @@ public struct ImageLimits: Sendable, Hashable {
     public enum Kind: Sendable, Hashable, CaseIterable {
         /// ``ImageLimits/maximumInputBytes``.
         case inputBytes
-        /// ``ImageLimits/maximumPixels`` or its variants for results and for interlaced and whole pictures.
+        /// ``ImageLimits/maximumPixels`` or its variants for results and for interlaced and whole images.
         case pixels
         /// ``ImageLimits/maximumSide``.
         case side
@@ -32,27 +32,27 @@ public struct ImageLimits: Sendable, Hashable {
 
     /// Bytes of the input. Default 100 MB.
     public var maximumInputBytes = 100 << 20
-    /// Pixels of a picture whose decoder streams or scales: JPEG, non-interlaced PNG, TIFF, tiled HEIC, opaque lossy
+    /// Pixels of an image whose decoder streams or scales: JPEG, non-interlaced PNG, TIFF, tiled HEIC, opaque lossy
     /// WebP, and JPEG XL at small sizes. Default 210 million, above the largest sensors of cameras (151 million) and
     /// phones (201 million).
     ///
-    /// Pictures above ``maximumResultPixels`` are decoded at smaller sizes only.
+    /// Images above ``maximumResultPixels`` are decoded at smaller sizes only.
     public var maximumPixels = 210_000_000
     /// Pixels that are in memory at once: those of a result, and those that a decoder keeps for it. Default 110
     /// million, which take 440 MB. Results of a given size are bounded by ``maximumOutputSide`` as well.
     public var maximumResultPixels = 110_000_000
     /// Pixels of an interlaced PNG, which needs all of them at once. Default 40 million.
     package var maximumInterlacedPixels = 40_000_000
-    /// Pixels of a format whose decoder needs the whole picture (HEIC, AVIF, JPEG XL, WebP, JPEG 2000, GIF). Default 64
+    /// Pixels of a format whose decoder needs the whole image (HEIC, AVIF, JPEG XL, WebP, JPEG 2000, GIF). Default 64
     /// million.
     public var maximumWholeImagePixels = 64_000_000
     /// Bytes of coefficients of a progressive JPEG that is decoded beyond its first scan. Default 256 MB.
     package var maximumCoefficientBytes = 256 << 20
-    /// Either side of the stored picture, in pixels. Default 65,535.
+    /// Either side of the stored image, in pixels. Default 65,535.
     public var maximumSide = 65_535
     /// Frames decoded from one animation. Counting frames is not bounded. Default 1,000.
     public var maximumFrames = 1_000
-    /// Bytes of an embedded ICC profile. A larger one is ignored and the picture taken as sRGB. Default 4 MB.
+    /// Bytes of an embedded ICC profile. A larger one is ignored and the image taken as sRGB. Default 4 MB.
     package var maximumProfileBytes = 4 << 20
     /// Bytes of an SVG document. Default 5 MB.
     package var maximumDocumentBytes = 5 << 20
@@ -60,7 +60,7 @@ public struct ImageLimits: Sendable, Hashable {
     public var maximumOutputSide = 8_192
     /// Seconds of processor time that one decode may take, from the first byte of the header on. Default 15.
     ///
-    /// Processor time, so that a good picture does not fail because the machine is busy. A decode is never ended before
+    /// Processor time, so that a good image does not fail because the machine is busy. A decode is never ended before
     /// as much time has passed. One that waits, for example for a slow disk, is ended after ten times as much.
     public var deadline = 15.0
     /// Private memory of a worker process, in bytes. At least 64 MB. Default 1.5 GB.
@@ -74,22 +74,22 @@ public struct ImageLimits: Sendable, Hashable {
 }
 
 extension ImageLimits {
-    /// Throws unless a size that a decoder has read is within the limits of whole pictures.
+    /// Throws unless a size that a decoder has read is within the limits of whole images.
     package func check(storedSize size: PixelSize, input: String) throws(ImageError) {
         try require(size.longestSide, .side, atMost: maximumSide, input: input)
         try require(size.pixelCount, .pixels, atMost: maximumPixels, input: input)
     }
 
-    /// Bounds the pixels of every kind of picture and of results by one number, and allows a worker the memory for it.
+    /// Bounds the pixels of every kind of image and of results by one number, and allows a worker the memory for it.
     package mutating func allow(pixels: Int) {
         (maximumPixels, maximumResultPixels) = (pixels, pixels)
         (maximumInterlacedPixels, maximumWholeImagePixels) = (pixels, pixels)
-        // Samples of 16 bits, and the picture made of them.
+        // Samples of 16 bits, and the image made of them.
         let (bytes, overflow) = pixels.multipliedReportingOverflow(by: 12)
         maximumWorkerMemory = max(maximumWorkerMemory, overflow ? .max : bytes)
     }
 
-    /// Rejects a picture whose header exceeds these limits. Call it before any pixel is decoded.
+    /// Rejects an image whose header exceeds these limits. Call it before any pixel is decoded.
     ///
     /// The bound on pixels depends on the format's decoder: see ``maximumPixels``, ``maximumInterlacedPixels`` and
     /// ``maximumWholeImagePixels``. The decoder bounds the coefficients of progressive JPEG, since block means need
@@ -103,7 +103,7 @@ extension ImageLimits {
     package func check(_ info: ImageInfo, source: ByteSource, frames: Int = 1) throws(ImageError) {
         let input = source.name
         if info.format == .svg { try require(source.count, .documentBytes, atMost: maximumDocumentBytes, input: input) }
-        // Of a file that holds pictures only the picture is read, which is checked in turn.
+        // Of a file that holds images only the image is read, which is checked in turn.
         if !info.format.holdsPictures {
             try require(source.count, .inputBytes, atMost: maximumInputBytes, input: input)
         }
@@ -118,7 +118,7 @@ extension ImageLimits {
         }
     }
 
-    /// The most pixels of a picture; nil for SVG, which has none before it is drawn.
+    /// The most pixels of an image; nil for SVG, which has none before it is drawn.
     private func maximumPixels(for info: ImageInfo) -> Int? {
         switch info.format {
         case .svg: nil
@@ -130,7 +130,7 @@ extension ImageLimits {
         case let format where format.holdsPictures: maximumPixels
         // Codecs of users deliver the whole image, too.
         case let format where format.module == nil: maximumWholeImagePixels
-        // The other decoders average whole blocks, and keep every pixel of a picture that is reduced by less than two.
+        // The other decoders average whole blocks, and keep every pixel of an image that is reduced by less than two.
         default: min(maximumPixels, maximumResultPixels)
         }
     }
@@ -142,7 +142,7 @@ extension ImageLimits {
 }
 
 extension DecodeRequest {
-    /// Rejects a picture of which a decoder would keep more pixels than the limits allow.
+    /// Rejects an image of which a decoder would keep more pixels than the limits allow.
     ///
     /// A JPEG that is scaled row by row is never kept, and others are reduced by their library; other decoders average
     /// whole blocks.
@@ -176,7 +176,7 @@ extension ImageLimits {
         try require(page == .max ? page : page + 1, .frames, atMost: maximumFrames, input: input)
     }
 
-    /// Rejects a picture whose decoder needs all of it at once, by the size that its library has read.
+    /// Rejects an image whose decoder needs all of it at once, by the size that its library has read.
     ///
     /// - Throws: ``ImageError/limitExceeded(input:limit:actual:allowed:)``, or ``ImageError/corrupt(input:reason:)``
     ///   for one without pixels.

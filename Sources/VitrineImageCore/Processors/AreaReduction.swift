@@ -1,6 +1,6 @@
-/// Reduces a picture by exact area averaging: every source pixel counts with the share that lies in a target pixel.
+/// Reduces an image by exact area averaging: every source pixel counts with the share that lies in a target pixel.
 ///
-/// For hashes, watermarks and contact sheets. ``Resampler`` has better filters for pictures that are shown.
+/// For hashes, watermarks and contact sheets. ``Resampler`` has better filters for images that are shown.
 package struct AreaReduction {
     /// The target in which a source sample begins, its share there, and the rest, which belongs to the next target.
     private struct Share {
@@ -9,7 +9,7 @@ package struct AreaReduction {
         var rest: Float
     }
 
-    /// Returns the picture at `size`, premultiplied or opaque. `size` must not be empty nor larger than the picture.
+    /// Returns the image at `size`, premultiplied or opaque. `size` must not be empty nor larger than the image.
     package static func apply(to image: PixelImage, size: PixelSize) -> PixelImage {
         let source = image.alpha == .straight ? image.converted(to: .premultiplied) : image
         if size == source.size { return source }

@@ -1,4 +1,4 @@
-/// Puts a colour behind the picture.
+/// Puts a colour behind the image.
 struct BackgroundProcessor: ImageProcessing {
     let color: PixelColor
 
@@ -24,15 +24,15 @@ struct GrayscaleProcessor: ImageProcessing {
     }
 }
 
-/// The ways in which ``ImageProcessor/tint(_:opacity:mode:)`` colours a picture.
+/// The ways in which ``ImageProcessor/tint(_:opacity:mode:)`` colours an image.
 public enum TintMode: Sendable, Hashable {
-    /// Every pixel takes the colour and keeps its alpha: the picture is a stencil, like a template image of UIKit.
+    /// Every pixel takes the colour and keeps its alpha: the image is a stencil, like a template image of UIKit.
     case template
     /// Every channel is multiplied by the colour's: white becomes the colour, black stays black.
     case multiply
 }
 
-/// Colours the picture.
+/// Colours the image.
 struct TintProcessor: ImageProcessing {
     let color: PixelColor
     let opacity: Double
@@ -42,7 +42,7 @@ struct TintProcessor: ImageProcessing {
 
     func process(_ image: PixelImage) throws(ImageError) -> PixelImage {
         try ProcessorCheck.value(opacity, in: 0...1, "tint opacity")
-        // A translucent colour tints less, it does not make the picture translucent.
+        // A translucent colour tints less, it does not make the image translucent.
         let mix = UInt32((opacity * Double(color.alpha)).rounded())
         let solid = PixelMath.straight(color) | 0xff00_0000
         let source = image.alpha == .straight ? image.converted(to: .premultiplied) : image

@@ -89,7 +89,7 @@ struct TrimProcessor: ImageProcessing {
 }
 
 extension PixelImage {
-    /// Returns a part of the picture, moved and reduced to lie inside of it. Shares the memory of a whole picture.
+    /// Returns a part of the image, moved and reduced to lie inside of it. Shares the memory of a whole image.
     func cropped(x: Int, y: Int, width: Int, height: Int) -> PixelImage {
         let width = min(width, self.width), height = min(height, self.height)
         if width == self.width, height == self.height { return self }

@@ -1,4 +1,4 @@
-/// One step that makes a new picture from a picture: rounding corners, blurring, your own drawing.
+/// One step that makes a new image from an image: rounding corners, blurring, your own drawing.
 ///
 /// ```swift
 /// struct Inverted: ImageProcessing {
@@ -16,8 +16,8 @@
 /// let negative = try photo.processed(by: [ImageProcessor(Inverted())])
 /// ```
 ///
-/// The library calls a processor on a thread that may block. A processor accepts every ``PixelImage/Alpha`` and returns a
-/// picture with the correct one.
+/// The library calls a processor on a thread that may block. A processor accepts every ``PixelImage/Alpha`` and returns an
+/// image with the correct one.
 public protocol ImageProcessing: Sendable {
     /// The name of the step with all its parameters, as part of cache keys.
     ///
@@ -25,7 +25,7 @@ public protocol ImageProcessing: Sendable {
     /// length of text from outside before it, so that no text can imitate another processor.
     var identifier: String { get }
 
-    /// Returns the processed picture, or `image` itself when there is nothing to do.
+    /// Returns the processed image, or `image` itself when there is nothing to do.
     ///
     /// - Throws: ``ImageError/invalidRequest(reason:)`` when a parameter is out of its range;
     ///   ``ImageError/limitExceeded(input:limit:actual:allowed:)`` when the result would be larger than
@@ -34,7 +34,7 @@ public protocol ImageProcessing: Sendable {
 }
 
 extension PixelImage {
-    /// Returns the picture after each of `processors` in order.
+    /// Returns the image after each of `processors` in order.
     ///
     /// ```swift
     /// let avatar = try photo.processed(by: [.circle(border: ImageBorder(color: .white)), .background(.black)])
@@ -50,8 +50,8 @@ extension PixelImage {
 
 /// A processor as a value: a built-in one by leading dot, or any ``ImageProcessing`` by ``init(_:)``.
 ///
-/// Lengths are pixels of the picture that is processed. Rows count downwards from the top. Parameters are checked when
-/// a picture is processed, not when the value is made.
+/// Lengths are pixels of the image that is processed. Rows count downwards from the top. Parameters are checked when
+/// an image is processed, not when the value is made.
 ///
 /// ## Topics
 ///
@@ -96,13 +96,13 @@ public struct ImageProcessor: Sendable, Hashable {
     /// The identifier of the wrapped processor; see ``ImageProcessing/identifier``.
     public var identifier: String { base.identifier }
 
-    /// Processes a picture; see ``ImageProcessing/process(_:)``.
+    /// Processes an image; see ``ImageProcessing/process(_:)``.
     ///
     /// - Throws: The error of the wrapped processor, or ``ImageError/limitExceeded(input:limit:actual:allowed:)`` if it
-    ///   enlarges the picture beyond ``ImageLimits/maximumOutputSide``.
+    ///   enlarges the image beyond ``ImageLimits/maximumOutputSide``.
     package func process(_ image: PixelImage) throws(ImageError) -> PixelImage {
         let result = try base.process(image)
-        // Pictures that were decoded at a larger size keep it, and resizers have a limit of their own.
+        // Images that were decoded at a larger size keep it, and resizers have a limit of their own.
         if result.size.longestSide > image.size.longestSide, !(base is ResizeProcessor) {
             try ProcessorCheck.outputSide(result.size, identifier)
         }
@@ -120,21 +120,21 @@ private struct Step: Sendable, Hashable {
 }
 
 extension ImageProcessor {
-    /// Resizes the picture.
+    /// Resizes the image.
     ///
     /// For a file, ask ``ImageDecoder`` for the size instead, which costs far less than a decode of all pixels.
     public static func resize(_ resizer: ImageResizer) -> ImageProcessor {
         ImageProcessor(ResizeProcessor(resizer: resizer))
     }
 
-    /// Cuts a rectangle out. A rectangle that reaches beyond the picture is reduced to the part inside.
+    /// Cuts a rectangle out. A rectangle that reaches beyond the image is reduced to the part inside.
     ///
-    /// - Throws: ``ImageError/invalidRequest(reason:)`` when nothing of the picture is inside.
+    /// - Throws: ``ImageError/invalidRequest(reason:)`` when nothing of the image is inside.
     public static func crop(x: Int, y: Int, width: Int, height: Int) -> ImageProcessor {
         ImageProcessor(CropProcessor(x: x, y: y, width: width, height: height))
     }
 
-    /// Cuts a part of this size out, and scales nothing. A side longer than the picture's becomes the picture's.
+    /// Cuts a part of this size out, and scales nothing. A side longer than the image's becomes the image's.
     ///
     /// - Parameters:
     ///   - width: The width of the part in pixels.
@@ -145,7 +145,7 @@ extension ImageProcessor {
         ImageProcessor(GravityCropProcessor(width: width, height: height, gravity: gravity))
     }
 
-    /// Removes edges in the colour of the top left pixel. A picture in that colour alone stays as it is.
+    /// Removes edges in the colour of the top left pixel. An image in that colour alone stays as it is.
     ///
     /// - Parameter tolerance: The largest difference of a channel to that colour in the edge, 0…255. Default 0.
     public static func trim(tolerance: Int = 0) -> ImageProcessor {
@@ -155,7 +155,7 @@ extension ImageProcessor {
     /// Rounds all corners with circles of `radius` pixels, and draws a border along them.
     ///
     /// Radii that do not fit are all reduced by one factor, as in CSS. Edges are smooth and pixels outside transparent:
-    /// add ``background(_:)`` for an opaque picture.
+    /// add ``background(_:)`` for an opaque image.
     public static func roundCorners(_ radius: Double, border: ImageBorder? = nil) -> ImageProcessor {
         roundCorners(
             topLeft: radius, topRight: radius, bottomRight: radius, bottomLeft: radius, border: border)
@@ -171,12 +171,12 @@ extension ImageProcessor {
         return ImageProcessor(RoundCornersProcessor(shape: .radii(radii), border: border))
     }
 
-    /// Cuts the square in the middle of the picture, then a circle out of it.
+    /// Cuts the square in the middle of the image, then a circle out of it.
     public static func circle(border: ImageBorder? = nil) -> ImageProcessor {
         ImageProcessor(RoundCornersProcessor(shape: .circle, border: border))
     }
 
-    /// Draws a frame inside the edges of the picture, whose size stays the same.
+    /// Draws a frame inside the edges of the image, whose size stays the same.
     ///
     /// - Parameters:
     ///   - width: In pixels, fractions allowed; 1, a hairline, by default.
@@ -186,7 +186,7 @@ extension ImageProcessor {
         return ImageProcessor(RoundCornersProcessor(shape: .radii(CornerRadii(0)), border: border))
     }
 
-    /// Puts a colour behind the picture. An opaque colour makes the result opaque.
+    /// Puts a colour behind the image. An opaque colour makes the result opaque.
     public static func background(_ color: PixelColor) -> ImageProcessor {
         ImageProcessor(BackgroundProcessor(color: color))
     }
@@ -201,7 +201,7 @@ extension ImageProcessor {
     /// Unsharp masking: adds `amount` times the difference to a blurred copy.
     ///
     /// - Parameters:
-    ///   - amount: 0…10; 0 changes nothing. Default 0.5, which suits pictures that were just reduced.
+    ///   - amount: 0…10; 0 changes nothing. Default 0.5, which suits images that were just reduced.
     ///   - radius: Standard deviation of the blur in pixels, 0…500. Default 1.
     public static func sharpen(amount: Double = 0.5, radius: Double = 1) -> ImageProcessor {
         ImageProcessor(SharpenProcessor(amount: amount, radius: radius))
@@ -210,28 +210,28 @@ extension ImageProcessor {
     /// Replaces colours by their luma (ITU-R BT.709 §3.2). Alpha stays.
     public static let grayscale = ImageProcessor(GrayscaleProcessor())
 
-    /// Colours the picture.
+    /// Colours the image.
     ///
     /// - Parameters:
     ///   - color: The tint.
-    ///   - opacity: The share of the tinted picture, 0…1. Default 1.
-    ///   - mode: Whether the picture serves as a stencil or keeps its shades.
+    ///   - opacity: The share of the tinted image, 0…1. Default 1.
+    ///   - mode: Whether the image serves as a stencil or keeps its shades.
     public static func tint(_ color: PixelColor, opacity: Double = 1, mode: TintMode = .template) -> ImageProcessor {
         ImageProcessor(TintProcessor(color: color, opacity: opacity, mode: mode))
     }
 
-    /// Draws another picture on top.
+    /// Draws another image on top.
     ///
-    /// Reads all pixels of `image` for cache keys: use one processor for many pictures.
+    /// Reads all pixels of `image` for cache keys: use one processor for many images.
     ///
     /// - Parameters:
-    ///   - image: The picture to draw.
+    ///   - image: The image to draw.
     ///   - position: Its place. ``Gravity/attention`` is none and an error. Default bottom right.
-    ///   - scale: The share of the other picture's width and height that it fits into, above 0 up to 1. Default nil:
+    ///   - scale: The share of the other image's width and height that it fits into, above 0 up to 1. Default nil:
     ///     its own size in pixels.
     ///   - opacity: From 0, invisible, to 1, the default.
     ///   - margin: Pixels between the watermark and the edges, and between tiles. Default 0.
-    ///   - isTiled: Whether copies cover the whole picture, one of them at `position`. Default false.
+    ///   - isTiled: Whether copies cover the whole image, one of them at `position`. Default false.
     public static func watermark(
         _ image: PixelImage, at position: Gravity = .bottomRight, scale: Double? = nil, opacity: Double = 1,
         margin: Int = 0, isTiled: Bool = false
@@ -241,15 +241,15 @@ extension ImageProcessor {
                 image, position: position, scale: scale, opacity: opacity, margin: margin, isTiled: isTiled))
     }
 
-    /// Rotates the picture clockwise.
+    /// Rotates the image clockwise.
     ///
     /// Multiples of 90 move pixels and lose nothing. Other angles interpolate, and the result grows to hold the rotated
-    /// picture with `background` in its corners.
+    /// image with `background` in its corners.
     public static func rotate(degrees: Double, background: PixelColor = .clear) -> ImageProcessor {
         ImageProcessor(RotateProcessor(degrees: degrees, background: background))
     }
 
-    /// Mirrors the picture.
+    /// Mirrors the image.
     public static func flip(_ axis: FlipAxis) -> ImageProcessor { ImageProcessor(FlipProcessor(axis: axis)) }
 
     /// Fills squares of `block` pixels a side with their mean colour; 1 changes nothing.
@@ -265,7 +265,7 @@ extension ImageProcessor {
     ///
     /// - Parameters:
     ///   - identifier: Names the work of `body` with everything it depends on. Results are cached under it.
-    ///   - body: Returns the new picture.
+    ///   - body: Returns the new image.
     public static func custom(
         identifier: String, _ body: @escaping @Sendable (PixelImage) throws(ImageError) -> PixelImage
     ) -> ImageProcessor {
@@ -273,7 +273,7 @@ extension ImageProcessor {
     }
 }
 
-/// Resizes a picture.
+/// Resizes an image.
 private struct ResizeProcessor: ImageProcessing {
     let resizer: ImageResizer
 

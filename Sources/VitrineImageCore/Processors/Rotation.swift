@@ -14,7 +14,7 @@ public enum FlipAxis: Sendable, Hashable {
     case vertical
 }
 
-/// Mirrors the picture.
+/// Mirrors the image.
 struct FlipProcessor: ImageProcessing {
     let axis: FlipAxis
 
@@ -25,7 +25,7 @@ struct FlipProcessor: ImageProcessing {
     }
 }
 
-/// Rotates the picture clockwise.
+/// Rotates the image clockwise.
 struct RotateProcessor: ImageProcessing {
     let degrees: Double
     let background: PixelColor
@@ -63,14 +63,14 @@ struct RotateProcessor: ImageProcessing {
     }
 }
 
-/// Draws a picture through an affine map with bilinear interpolation.
+/// Draws an image through an affine map with bilinear interpolation.
 struct AffineSampler {
     /// Source column and row of the target's origin, and how they change with target column and row. Coordinates are
     /// of pixel corners: the centre of the first pixel is (0.5, 0.5).
     var origin: (x: Double, y: Double)
     var alongRow: (x: Double, y: Double)
     var alongColumn: (x: Double, y: Double)
-    /// Whether the outermost pixels continue outside the picture; otherwise everything there is transparent.
+    /// Whether the outermost pixels continue outside the image; otherwise everything there is transparent.
     var extendsEdges = false
 
     /// Draws `source`, which must not have straight alpha.

@@ -6,7 +6,7 @@ import Musl
 import Darwin
 #endif
 
-/// The radius of each corner of a picture, in pixels.
+/// The radius of each corner of an image, in pixels.
 struct CornerRadii: Hashable, Sendable {
     /// The radius of the upper left corner.
     var topLeft: Double
@@ -32,7 +32,7 @@ struct CornerRadii: Hashable, Sendable {
 
     var all: [Double] { [topLeft, topRight, bottomRight, bottomLeft] }
 
-    /// Returns the radii, reduced by one factor so that neighbours do not overlap on a picture of this size.
+    /// Returns the radii, reduced by one factor so that neighbours do not overlap on an image of this size.
     ///
     /// Source: W3C CSS Backgrounds and Borders Level 3, §4.5 (Overlapping Curves).
     func fitting(width: Double, height: Double) -> CornerRadii {
@@ -53,7 +53,7 @@ struct CornerRadii: Hashable, Sendable {
     }
 }
 
-/// A line along the inner edge of a picture or a tile.
+/// A line along the inner edge of an image or a tile.
 public struct ImageBorder: Hashable, Sendable {
     /// Width in pixels. A fraction gives a fainter innermost pixel.
     package var width: Double
@@ -113,9 +113,9 @@ struct RoundCornersProcessor: ImageProcessing {
     }
 }
 
-/// The rounded outline and the border of a picture of one size, ready to be drawn into it.
+/// The rounded outline and the border of an image of one size, ready to be drawn into it.
 ///
-/// Only pixels near the edge are visited: the cost grows with the corners and the border, not with the picture.
+/// Only pixels near the edge are visited: the cost grows with the corners and the border, not with the image.
 private struct RoundedEdge {
     private let size: PixelSize
     private let outer: RoundedRectangle
@@ -184,7 +184,7 @@ private struct RoundedEdge {
         return true
     }
 
-    /// The shares of picture and line in a pixel.
+    /// The shares of image and line in a pixel.
     private struct Mix {
         let picture: UInt32
         let line: UInt32

@@ -1,4 +1,4 @@
-/// Draws another picture on top.
+/// Draws another image on top.
 struct WatermarkProcessor: ImageProcessing {
     private let watermark: PixelImage
     private let position: Gravity
@@ -65,7 +65,7 @@ struct WatermarkProcessor: ImageProcessing {
         return sampler.draw(mark, size: wanted)
     }
 
-    /// Returns the upper left corner of the watermark. Negative if it is larger than the picture.
+    /// Returns the upper left corner of the watermark. Negative if it is larger than the image.
     private func origin(
         of mark: PixelSize, on size: PixelSize, at place: (x: Double, y: Double)
     ) -> (x: Int, y: Int) {
@@ -76,7 +76,7 @@ struct WatermarkProcessor: ImageProcessing {
         return (start(size.width - mark.width, place.x), start(size.height - mark.height, place.y))
     }
 
-    /// The first tile that reaches into the picture when one stands at `origin`.
+    /// The first tile that reaches into the image when one stands at `origin`.
     private func firstTile(_ origin: Int, _ step: Int) -> Int {
         let rest = origin % step
         return rest > 0 ? rest - step : rest

@@ -1,12 +1,12 @@
 import VitrineCore
 
-/// Makes the finished picture from a decoder's samples: scaled, in sRGB, upright.
+/// Makes the finished image from a decoder's samples: scaled, in sRGB, upright.
 package enum DecodedImageRenderer {
     /// Scales `decoded` (or a region of it) to `size`, converts it to sRGB and turns it upright.
     ///
-    /// Samples are scaled in their own colour model, so that conversion and profile work on the small picture. The
+    /// Samples are scaled in their own colour model, so that conversion and profile work on the small image. The
     /// result is premultiplied if any pixel is not opaque. Ignores a profile that is malformed or for another colour
-    /// model than the samples; one for grey holds for a picture in which everything is grey, however it is coded.
+    /// model than the samples; one for grey holds for an image in which everything is grey, however it is coded.
     ///
     /// Rows below ``DecodedImage/filledHeight`` are transparent.
     ///
@@ -55,7 +55,7 @@ extension DecodedImage {
     }
 }
 
-/// The conversion of one picture from planes to pixels.
+/// The conversion of one image from planes to pixels.
 private struct RenderJob {
     let decoded: DecodedImage
     let size: PixelSize
@@ -66,7 +66,7 @@ private struct RenderJob {
     private typealias Bytes = UnsafePointer<UInt8>
     private typealias Pixels = UnsafeMutablePointer<UInt8>
 
-    /// The picture of ``run()`` with the rows that have samples of the file, and transparent ones below.
+    /// The image of ``run()`` with the rows that have samples of the file, and transparent ones below.
     ///
     /// The planes are cut first, so that nothing else is scaled into the last of these rows.
     func filledRows() throws(ImageError) -> PixelImage {
@@ -101,7 +101,7 @@ private struct RenderJob {
         }
     }
 
-    /// The picture in sRGB, not yet upright.
+    /// The image in sRGB, not yet upright.
     func run() throws(ImageError) -> PixelImage {
         let image = try convert()
         guard decoded.model != .gray, let levels = profile(.gray)?.grayLevels else { return image }

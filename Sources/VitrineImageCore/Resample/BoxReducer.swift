@@ -1,4 +1,4 @@
-/// Averages blocks of samples, usually `factor` × `factor`, while rows arrive. A picture is reduced without ever being
+/// Averages blocks of samples, usually `factor` × `factor`, while rows arrive. An image is reduced without ever being
 /// in memory as a whole.
 ///
 /// Each result is the mean of its block, rounded to nearest (halves up) and exact: sums are kept whole until the one
@@ -157,7 +157,7 @@ package struct BoxReducer: ~Copyable {
     /// Whether any row was one of words, whose totals can be larger than those of bytes.
     private var hasWords = false
 
-    /// Whether `columns` holds words, for finishing a picture that ends within a block.
+    /// Whether `columns` holds words, for finishing an image that ends within a block.
     private var pendingIsWide = false
 
     /// Adds the column sums of each block to its total.

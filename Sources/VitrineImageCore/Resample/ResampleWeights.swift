@@ -9,7 +9,7 @@ import Darwin
 #endif
 
 extension Resampler {
-    /// The filter a picture is scaled with.
+    /// The filter an image is scaled with.
     package enum Kernel: Sendable, Hashable {
         /// Lanczos with three lobes, stretched by the reduction so that nothing aliases.
         ///
@@ -226,14 +226,14 @@ struct ResampleWeights: Sendable {
     }
 }
 
-/// A cache of weights: the two chroma planes of a picture use the same, and the pictures of one camera, too.
+/// A cache of weights: the two chroma planes of an image use the same, and the images of one camera, too.
 ///
 /// Holds at most ``capacity`` axes of at most ``maximumWeights`` weights each, less than a megabyte. Can be used from
 /// any thread.
 final class ResampleWeightsCache: Sendable {
-    /// Axes kept: luma and chroma, across and down, of two kinds of pictures.
+    /// Axes kept: luma and chroma, across and down, of two kinds of images.
     static let capacity = 8
-    /// The most weights of a cached axis. More weights belong to large pictures, which take long in any case.
+    /// The most weights of a cached axis. More weights belong to large images, which take long in any case.
     static let maximumWeights = 32_768
 
     static let shared = ResampleWeightsCache()

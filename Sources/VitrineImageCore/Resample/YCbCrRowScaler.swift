@@ -5,7 +5,7 @@ import VitrineCore
 ///
 /// The planes have rows of different lengths but the same number of rows, as in 4:2:2. Colour is converted first, at its
 /// own width, to the differences of red, green and blue from Y′, in whole levels as in libjpeg. Where colour is even,
-/// the rounding of a difference does not average out: without it, results are 2 dB further from libjpeg's picture.
+/// the rounding of a difference does not average out: without it, results are 2 dB further from libjpeg's image.
 /// Scaled samples keep five bits below a level until Y′ and a difference are added.
 package final class YCbCrRowScaler {
     /// One plane: samples a row, and how many of them the image spans.

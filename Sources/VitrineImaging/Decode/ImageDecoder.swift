@@ -163,7 +163,7 @@ extension ImageDecoder {
     /// Finds the format by content and reads the header.
     ///
     /// - Parameters:
-    ///   - picture: Which picture of a book or a comic, from 0; a damaged one is passed over.
+    ///   - picture: Which image of a book or a comic, from 0; a damaged one is passed over.
     ///   - token: Ends the work of a worker.
     func header(
         of source: ByteSource, picture: Int = 0, until token: CancellationToken
@@ -181,7 +181,7 @@ extension ImageDecoder {
                 return try pool.header(
                     of: source, format: format, picture: picture, limits: limits, cancellation: token)
             } catch {
-                // Another worker finds no picture either.
+                // Another worker finds no image either.
                 guard case .unsupported = error, !error.concernsMissingPicture else { throw error }
                 refusal = error
             }
@@ -189,7 +189,7 @@ extension ImageDecoder {
         throw refusal
     }
 
-    /// Finds the picture of a recording; nil for one without a picture that can be read, and for other files.
+    /// Finds the image of a recording; nil for one without an image that can be read, and for other files.
     ///
     /// - Throws: ``ImageError/unreadable(input:reason:)``, ``ImageError/timedOut(input:)``,
     ///   ``ImageError/cancelled(input:)`` and ``ImageError/workerFailed(input:reason:)`` only.
@@ -251,7 +251,7 @@ extension ImageDecoder {
                             return try decode(
                                 source, info, at: resizers, options: options, cancellation: token, rows: rows)
                         } catch {
-                            // The next picture of a book or a comic, if this one is damaged.
+                            // The next image of a book or a comic, if this one is damaged.
                             guard error.concernsBytes, info.format.holdsPictures,
                                 let next = try? self.header(of: source, picture: info.pictureIndex + 1, until: token)
                             else { throw error }

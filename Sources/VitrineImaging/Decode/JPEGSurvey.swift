@@ -14,7 +14,7 @@ extension ImageDecoder {
     ///   - input: The file.
     ///   - size: The size of the result. At a quarter or an eighth of the sides or less, its pixels are means of those
     ///     of the file, as in pyramids.
-    /// - Returns: The picture, and the bytes of a `JPEGRowIndex` of the file; nil if it has none or is decoded in
+    /// - Returns: The image, and the bytes of a `JPEGRowIndex` of the file; nil if it has none or is decoded in
     ///   another way.
     /// - Throws: ``ImageError``, or `CancellationError` if the task is cancelled, as ``image(from:at:options:)``.
     public func survey(

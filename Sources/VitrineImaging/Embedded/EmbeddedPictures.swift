@@ -2,10 +2,10 @@ import VitrineImageCore
 import VitrineCore
 
 extension HeldPicture {
-    /// Pictures of one file looked at; the rest is passed over.
+    /// Images of one file looked at; the rest is passed over.
     fileprivate static let maximumPictures = 64
 
-    /// - Returns: nil when its bytes lie outside the file, or are no picture of an image format.
+    /// - Returns: nil when its bytes lie outside the file, or are no image of an image format.
     init?(
         _ picture: EmbeddedPicture, in reader: ByteReader, limits: ImageLimits, archive: ArchivedPage?
     ) {
@@ -33,7 +33,7 @@ extension HeldPicture {
         self.init(source: source, range: range, size: size)
     }
 
-    /// The header of the picture, which is never one that holds another picture.
+    /// The header of the image, which is never one that holds another image.
     func header(_ limits: ImageLimits) throws(ImageError) -> ImageHeader {
         let header = try HeldPicture.header(source, limits)
         guard header.info.storedSize == size else {
@@ -71,17 +71,17 @@ extension HeldPicture {
 /// Returns the file of a page of a comic that is compressed in an archive, counted from 0; no bytes if there are fewer.
 package typealias ArchivedPage = @Sendable (ByteSource, Int, ImageLimits) throws(ImageError) -> [UInt8]
 
-/// The pictures by which a file of another format is shown.
+/// The images by which a file of another format is shown.
 struct ShownPictures {
-    /// The header of the file: that of its first picture.
+    /// The header of the file: that of its first image.
     private(set) var header: ImageHeader
-    /// That picture, and others that show the same, the largest first.
+    /// That image, and others that show the same, the largest first.
     private(set) var pictures: [HeldPicture]
-    /// Whether each of the pictures has its own orientation.
+    /// Whether each of the images has its own orientation.
     let hasOwnOrientation: Bool
 
     /// - Parameters:
-    ///   - index: Which picture of a book or a comic. One that cannot be read is passed over.
+    ///   - index: Which image of a book or a comic. One that cannot be read is passed over.
     ///   - archive: Opens archives; nil where nothing does.
     /// - Throws: ``ImageError/unsupported(input:reason:)`` if there is none.
     init(
@@ -122,7 +122,7 @@ struct ShownPictures {
         throw .noPicture(input: reader.name, format: format)
     }
 
-    /// The pictures, with the first page from an index on that an archive gives. Damaged pages before it are empty.
+    /// The images, with the first page from an index on that an archive gives. Damaged pages before it are empty.
     ///
     /// - Throws: The error of the archive, as the first compressed page tells.
     private static func opened(
@@ -150,7 +150,7 @@ struct ShownPictures {
         return EmbeddedPictures()
     }
 
-    /// Turns the header of a picture into that of a file of the given format, which holds it.
+    /// Turns the header of an image into that of a file of the given format, which holds it.
     private mutating func hold(_ picture: HeldPicture, in format: ImageFormat) {
         let range = picture.range
         header.info.format = format
@@ -165,7 +165,7 @@ extension Range<Int> {
     fileprivate func shifted(by offset: Int) -> Range<Int> { Range(from: lowerBound &+ offset, to: upperBound &+ offset) }
 }
 
-/// Decodes files that are shown by a picture inside them: the smallest one that is large enough, or the next best if
+/// Decodes files that are shown by an image inside them: the smallest one that is large enough, or the next best if
 /// that one is damaged.
 private struct HeldPictureDecoder: ImageDecoding {
     let formats: Set<ImageFormat>
@@ -220,7 +220,7 @@ private struct HeldPictureDecoder: ImageDecoding {
 }
 
 extension Codecs {
-    /// These codecs, which decode files that hold pictures by their other decoders.
+    /// These codecs, which decode files that hold images by their other decoders.
     ///
     /// - Parameter archive: Opens archives; nil where nothing does.
     package func showingHeldPictures(archive: ArchivedPage? = nil) -> Codecs {

@@ -2,15 +2,15 @@ import VitrineCore
 import VitrineImageCore
 
 extension RecordingCover {
-    /// Finds in this process the picture of a recording or a film.
+    /// Finds in this process the image of a recording or a film.
     ///
     /// - Parameters:
     ///   - source: The recording.
-    ///   - kind: The subject of the picture. Without such a picture the front cover is taken, then one of no
+    ///   - kind: The subject of the image. Without such an image the front cover is taken, then one of no
     ///     particular kind, then any, icons last.
-    ///   - limits: The deadline of the search, and bounds on the picture.
+    ///   - limits: The deadline of the search, and bounds on the image.
     ///   - cancellation: Stops the search.
-    /// - Returns: nil if the input has no picture that can be read, or is no recording.
+    /// - Returns: nil if the input has no image that can be read, or is no recording.
     /// - Throws: ``ImageError/unreadable(input:reason:)``, ``ImageError/timedOut(input:)`` and
     ///   ``ImageError/cancelled(input:)`` only: damage ends the search.
     package init?(
@@ -25,7 +25,7 @@ extension RecordingCover {
         self = cover
     }
 
-    /// Finds the picture within the deadline of the caller.
+    /// Finds the image within the deadline of the caller.
     init?(in reader: ByteReader, preferring kind: Kind, _ limits: ImageLimits) throws(ImageError) {
         for media in Codecs.standard.media {
             for found in try media.pictures(reader, preferring: kind) {

@@ -6,9 +6,9 @@ import Musl
 import Darwin
 #endif
 
-/// BlurHash: a blurred impression of a picture in 6 to 166 characters of text, as a placeholder.
+/// BlurHash: a blurred impression of an image in 6 to 166 characters of text, as a placeholder.
 ///
-/// It holds neither transparency nor the picture's shape; ``ThumbHash`` holds both.
+/// It holds neither transparency nor the image's shape; ``ThumbHash`` holds both.
 ///
 /// Source: the algorithm description of BlurHash by Wolt (`Algorithm.md` of woltapp/blurhash): a small discrete cosine
 /// transform of linear light, quantised and written in base 83.
@@ -47,17 +47,17 @@ public enum BlurHash {
 }
 
 extension BlurHash {
-    /// Samples a side. Larger pictures are sampled at regular points, far finer than 9 waves.
+    /// Samples a side. Larger images are sampled at regular points, far finer than 9 waves.
     private static let maximumSamples = 256
 
-    /// Returns the hash of a picture.
+    /// Returns the hash of an image.
     ///
-    /// Pictures up to 256 pixels a side are hashed from every pixel, as the reference does. Larger ones are sampled at
-    /// 129 to 256 regular points a side, so factors differ a little for pictures with fine detail. Transparent parts
+    /// Images up to 256 pixels a side are hashed from every pixel, as the reference does. Larger ones are sampled at
+    /// 129 to 256 regular points a side, so factors differ a little for images with fine detail. Transparent parts
     /// count as white.
     ///
     /// - Parameters:
-    ///   - image: Any picture.
+    ///   - image: Any image.
     ///   - x: Waves along the width, 1…9. Default 4.
     ///   - y: Waves along the height, 1…9. Default 3.
     /// - Throws: ``ImageError/invalidRequest(reason:)`` for other numbers of waves.
@@ -88,7 +88,7 @@ extension BlurHash {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Returns the factors of the waves, row by row of waves, for an opaque picture.
+    /// Returns the factors of the waves, row by row of waves, for an opaque image.
     private static func transform(_ image: PixelImage, nx: Int, ny: Int) -> [SIMD3<Float>] {
         let columns = samples(image.width), rows = samples(image.height)
         let wavesX = waves(columns, of: image.width, nx), wavesY = waves(rows, of: image.height, ny)
@@ -140,7 +140,7 @@ extension BlurHash {
 }
 
 extension BlurHash {
-    /// Returns the picture of a hash: opaque, of any size. 32 pixels a side suffice; scale them up when drawing.
+    /// Returns the image of a hash: opaque, of any size. 32 pixels a side suffice; scale them up when drawing.
     ///
     /// - Parameters:
     ///   - hash: The text of the hash.

@@ -6,12 +6,12 @@ import Musl
 import Darwin
 #endif
 
-/// ThumbHash: a blurred impression of a picture, its shape and its transparency in 5 to 25 bytes, as a placeholder.
+/// ThumbHash: a blurred impression of an image, its shape and its transparency in 5 to 25 bytes, as a placeholder.
 ///
 /// Source: ThumbHash by Evan Wallace (evanw.github.io/thumbhash and the format notes of its reference): luminance, two
 /// colour differences and alpha as small triangles of cosine factors, 4 bits each.
 public enum ThumbHash {
-    /// Returns width over height, rounded to sevenths, or to fifths when the picture has alpha.
+    /// Returns width over height, rounded to sevenths, or to fifths when the image has alpha.
     ///
     /// - Throws: ``ImageError/corrupt(input:reason:)`` when `hash` is not a ThumbHash.
     public static func aspectRatio(of hash: [UInt8]) throws(ImageError) -> Double {
@@ -40,7 +40,7 @@ public enum ThumbHash {
 }
 
 extension ThumbHash {
-    /// Returns the hash of a picture. Pictures above 100 pixels a side are reduced first, as the format demands.
+    /// Returns the hash of an image. Images above 100 pixels a side are reduced first, as the format demands.
     public static func encode(_ image: PixelImage) -> [UInt8] {
         let small = reduced(image)
         let width = small.width, height = small.height
@@ -78,7 +78,7 @@ extension ThumbHash {
         return AreaReduction.apply(to: image, size: size)
     }
 
-    /// Returns luminance, yellow-blue, red-green and alpha, over the mean colour where the picture is transparent.
+    /// Returns luminance, yellow-blue, red-green and alpha, over the mean colour where the image is transparent.
     private static func planes(_ image: PixelImage) -> (channels: [[Double]], hasAlpha: Bool) {
         let count = image.width * image.height
         let straight = image.converted(to: image.hasAlpha ? .straight : .opaque)
@@ -116,12 +116,12 @@ extension ThumbHash {
 }
 
 extension ThumbHash {
-    /// Returns the picture of a hash, in its own proportions.
+    /// Returns the image of a hash, in its own proportions.
     ///
     /// - Parameters:
     ///   - hash: The bytes of the hash.
     ///   - longestSide: Pixels, 1…1,024. Default 32, which suffices: scale up when drawing.
-    /// - Returns: An opaque picture, or one with straight alpha if the hash has alpha.
+    /// - Returns: An opaque image, or one with straight alpha if the hash has alpha.
     /// - Throws: ``ImageError/corrupt(input:reason:)`` when `hash` is not a ThumbHash;
     ///   ``ImageError/invalidRequest(reason:)`` for other sizes.
     public static func decode(_ hash: [UInt8], longestSide: Int = 32) throws(ImageError) -> PixelImage {
@@ -205,7 +205,7 @@ private struct ThumbHashHeader {
     /// The scale of the other factors of each channel.
     let luminanceScale: Double, yellowBlueScale: Double, redGreenScale: Double, alphaScale: Double
     let hasAlpha: Bool
-    /// Luminance factors along the width and the height as the header states them, 1…7: their ratio is the picture's.
+    /// Luminance factors along the width and the height as the header states them, 1…7: their ratio is the image's.
     let columns: Int, rows: Int
     /// Where the 4-bit factors begin.
     let factorsStart: Int

@@ -121,7 +121,7 @@ package struct ImageArrival: Sendable {
             ) { token throws(ImageError) in try scanner.next(after: new, until: token) }
         }
         guard var decoded else { return nil }
-        // A preview that comes after a picture is of no use.
+        // A preview that comes after an image is of no use.
         self.header?.preview = nil
         decoded.colorProfile = header.info.samplesProfile
         let image = try await render(decoded, header)

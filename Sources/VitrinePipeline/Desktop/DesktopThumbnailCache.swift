@@ -28,7 +28,7 @@ package struct DesktopThumbnailCache: Sendable, Hashable {
     package struct Details: Sendable, Hashable {
         /// Such as `image/jpeg`.
         package var mediaType: String?
-        /// Width and height of a picture, in pixels.
+        /// Width and height of an image, in pixels.
         package var size: PixelSize?
         /// Pages of a document.
         package var pageCount: Int?
@@ -171,7 +171,7 @@ package struct DesktopThumbnailCache: Sendable, Hashable {
     private func write(
         _ image: PixelImage, of original: DesktopOriginal, to name: String, _ details: Details
     ) throws(ImagePipelineError) -> Bool {
-        // The version the picture was made from may be gone by now.
+        // The version the image was made from may be gone by now.
         guard self.original(original.path) == original else { return false }
         var options = EncodeOptions()
         options.writesAllChannels = true

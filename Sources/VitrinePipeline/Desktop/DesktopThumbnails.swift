@@ -8,7 +8,7 @@ import VitrineImaging
 /// configuration.desktopThumbnails = DesktopThumbnails()
 /// ```
 ///
-/// Only images that a file manager shows are shared: whole pictures, first pages and posters, fitted into at most
+/// Only images that a file manager shows are shared: whole images, first pages and posters, fitted into at most
 /// 1024 pixels. Sources with a password, an identifier or a custom drawing are not shared.
 public final class DesktopThumbnails: ExternalThumbnailCache {
     /// Files that are looked after at once, more than a service works on.
@@ -43,9 +43,9 @@ public final class DesktopThumbnails: ExternalThumbnailCache {
             let path = file.wholeFile, let original = pending.withLock({ $0.removeValue(forKey: path) }) ?? nil
         else { return }
         let details = file.details
-        // Enlarged pictures are for this request alone.
+        // Enlarged images are for this request alone.
         if let own = details.size, own.longestSide < image.size.longestSide { return }
-        // A picture that is small itself is all there is for any size.
+        // An image that is small itself is all there is for any size.
         let side = details.size == image.size ? request.size.longestSide : image.size.longestSide
         guard let size = DesktopThumbnailSize.allCases.last(where: { $0.side <= side }) else { return }
         _ = try? cache.store(image, of: original, size: size, details: details)

@@ -138,7 +138,7 @@ public final class ImagePipeline: Sendable {
     /// Starts a request for the image at a URL.
     ///
     /// - Parameters:
-    ///   - url: A picture, or a document or video for its first page or poster.
+    ///   - url: An image, or a document or video for its first page or poster.
     ///   - resizing: The rule for the size of the result. Default: the size of the image.
     /// - Returns: The task, as of ``start(_:)-(ImageRequest)``.
     @discardableResult
@@ -176,7 +176,7 @@ public final class ImagePipeline: Sendable {
     /// Returns the image at a URL.
     ///
     /// - Parameters:
-    ///   - url: A picture, or a document or video for its first page or poster.
+    ///   - url: An image, or a document or video for its first page or poster.
     ///   - resizing: The rule for the size of the result. Default: the size of the image.
     /// - Throws: As ``image(for:)``.
     public func image(for url: URL, resizing: ImageResizer = .none) async throws -> PixelImage {

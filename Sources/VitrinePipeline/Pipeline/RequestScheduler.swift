@@ -177,7 +177,7 @@ struct RequestScheduler {
         return job.subscribers
     }
 
-    /// Ends a job whose picture is not to be had without reading it.
+    /// Ends a job whose image is not to be had without reading it.
     ///
     /// - Returns: The subscribers to notify; nil, and nothing changes, if one of them needs the image.
     mutating func endUnseen(_ id: Int, _ effects: inout Effects) -> [any JobSubscriber]? {
@@ -403,7 +403,7 @@ protocol JobSubscriber: AnyObject, Sendable {
     var priority: RequestPriority { get }
     var executionPriority: RequestPriority { get }
     var cacheLevels: CacheLevels { get }
-    /// Whether the picture itself is wanted, not only that it is on disk.
+    /// Whether the image itself is wanted, not only that it is on disk.
     var wantsImage: Bool { get }
     /// Whether previews may be wanted, so that a transfer keeps its bytes for them.
     var isProgressive: Bool { get }

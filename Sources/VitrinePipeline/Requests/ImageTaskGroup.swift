@@ -23,7 +23,7 @@ package protocol ImageTaskGroup: AnyObject, Sendable {
     func cancel()
 }
 
-/// Requests that are made strictly one after another: a small preview first, then the large picture.
+/// Requests that are made strictly one after another: a small preview first, then the large image.
 ///
 /// ```swift
 /// let sequence = ImageTaskSequence([

@@ -17,7 +17,7 @@ public import VitrineNetwork
 /// let frame = BuiltInSource.video("beach.mov", at: .second(12.5)).identified(by: "beach")
 /// ```
 ///
-/// The content decides how a file, bytes or a URL are read, never the name: as a picture, as a PDF document, as a
+/// The content decides how a file, bytes or a URL are read, never the name: as an image, as a PDF document, as a
 /// video, as a recording with a cover, or as a font. Pages of documents need the helper `vitrine-pdf`, frames of videos
 /// `vitrine-video`, and fonts `vitrine-text`.
 ///
@@ -99,18 +99,18 @@ extension IdentifiableSource {
 }
 
 extension ImageSource where Self == BuiltInSource {
-    /// A file: a picture, a page of a PDF document, the poster of a video, or the cover of a recording, by its content.
+    /// A file: an image, a page of a PDF document, the poster of a video, or the cover of a recording, by its content.
     ///
-    /// A picture is decoded at the size that is wanted, upright and in sRGB. Its preview is the one that a
+    /// An image is decoded at the size that is wanted, upright and in sRGB. Its preview is the one that a
     /// camera embedded. The identity is the path, with the home directory as `~`, and the file's size, time of change
     /// and inode.
     ///
     /// - Parameters:
     ///   - path: The file.
     ///   - page: The page of a document, or the frame of an animation, from 1.
-    ///   - fitsLongestSide: Whether `fit` makes the picture's longer side that of the box. The picture may then
+    ///   - fitsLongestSide: Whether `fit` makes the image's longer side that of the box. The image may then
     ///     exceed the box in the other direction, and is never enlarged. Default: false, it fits into the box.
-    ///   - allowsEmbeddedPreview: Whether the preview that a camera embedded may replace the picture where it is large
+    ///   - allowsEmbeddedPreview: Whether the preview that a camera embedded may replace the image where it is large
     ///     enough: a hundredth of the cost, but soft, and perhaps older than an edit. Default: false.
     ///   - allowsPartial: Whether a file that ends early gives the part that is there instead of an error. Default:
     ///     false.
@@ -187,7 +187,7 @@ extension ImageSource where Self == BuiltInSource {
     ///   - isExact: Whether the frame is the one seen at this second. Costs five to ten times as much as the nearest
     ///     key frame, the default, which may be seconds away. Posters know no other.
     ///   - clampsToEnd: Whether a second beyond the end gives the last frame instead of an error.
-    ///   - prefersCoverArt: Whether a picture attached to the file goes before its video.
+    ///   - prefersCoverArt: Whether an image attached to the file goes before its video.
     public static func video(
         _ path: String, at moment: VideoMoment = .poster, isExact: Bool = false, clampsToEnd: Bool = false,
         prefersCoverArt: Bool = false
@@ -199,14 +199,14 @@ extension ImageSource where Self == BuiltInSource {
         return BuiltInSource(source)
     }
 
-    /// The cover of a recording, or a picture in its place.
+    /// The cover of a recording, or an image in its place.
     ///
     /// - Parameters:
     ///   - path: The recording. Of a video without a cover, the poster is shown.
     ///   - allowsSiblingCover: Whether a file beside the recording may stand in: `cover`, `folder`, `front` or
     ///     `albumart*`, as JPEG, PNG or WebP. Links are no such files. Default: false, no other file is opened.
-    ///   - drawsWaveform: Whether the loudness of the first ten minutes is drawn in place of a missing picture, by the
-    ///     helper `vitrine-video`. Default: false, a recording without a picture is an error.
+    ///   - drawsWaveform: Whether the loudness of the first ten minutes is drawn in place of a missing image, by the
+    ///     helper `vitrine-video`. Default: false, a recording without an image is an error.
     public static func recording(
         _ path: String, allowsSiblingCover: Bool = false, drawsWaveform: Bool = false
     ) -> BuiltInSource {
@@ -220,21 +220,21 @@ extension ImageSource where Self == BuiltInSource {
     /// The first page of a text: of source code with colors, of Markdown with headings and lists.
     ///
     /// Its first lines are drawn on a page of A4 by the helper `vitrine-text`. The extension of the file's name tells
-    /// the language. Of other sources, text is an error rather than a picture.
+    /// the language. Of other sources, text is an error rather than an image.
     ///
     /// - Parameter path: The text, in UTF-8, in UTF-16 with a byte-order mark, or in Latin-1.
     public static func text(_ path: String) -> BuiltInSource {
         BuiltInSource(DrawnFileSource(.file(path), as: .text))
     }
 
-    /// The content of a URL: a picture, a page of a PDF document, or a frame of a video.
+    /// The content of a URL: an image, a page of a PDF document, or a frame of a video.
     ///
     /// The original bytes are kept in the pipeline's cache under the rules of HTTP: all sizes are made from one
     /// transfer, and expired bytes are revalidated. Results are kept no longer than the original is fresh. `file:` URLs
     /// are read in place.
     ///
     /// Accepted are `image/*`, `video/*`, `audio/*`, `application/pdf`, the binary types, and the types of documents
-    /// that are shown by a picture in them and of registered codecs, unless the options name content types.
+    /// that are shown by an image in them and of registered codecs, unless the options name content types.
     ///
     /// - Parameters:
     ///   - url: `http`, `https`, `file`, `data`, or a scheme registered with the loader.

@@ -3,7 +3,7 @@ import VitrineImaging
 
 /// A file, bytes, or pixels as a source of images.
 ///
-/// The content decides how a file is read: as a picture, as a PDF document or as a video. Name a page with ``page``; for
+/// The content decides how a file is read: as an image, as a PDF document or as a video. Name a page with ``page``; for
 /// a moment of a video use ``VideoFrameSource``.
 ///
 /// ```swift
@@ -12,14 +12,14 @@ import VitrineImaging
 /// ```
 ///
 /// A file is decoded at the size that is wanted, and once for several sizes. The result is upright and in sRGB; it is
-/// never made from the small picture a camera stored in the file unless ``options`` allow it. Calls block:
+/// never made from the small image a camera stored in the file unless ``options`` allow it. Calls block:
 /// make them from a thread that may block.
 package struct ImageFileSource: FileBackedSource, BlockingImageSource {
     /// The meaning of a request's size in the mode `fit`. Other modes are not affected.
     package enum Sizing: Sendable, Hashable {
-        /// The picture fits into the box. The default.
+        /// The image fits into the box. The default.
         case box
-        /// The picture's longer side is the box's longer side; the picture may exceed the box in the other direction,
+        /// The image's longer side is the box's longer side; the image may exceed the box in the other direction,
         /// and is never enlarged.
         case longestSide
     }
@@ -32,7 +32,7 @@ package struct ImageFileSource: FileBackedSource, BlockingImageSource {
     private let content: Content
     /// Identifies the image instead of its file, bytes or name.
     package var identifier: CacheKey?
-    /// How a picture is decoded.
+    /// How an image is decoded.
     package var options = DecodeOptions()
     /// The meaning of a request's size. Default: ``Sizing/box``.
     package var sizing = Sizing.box
@@ -113,7 +113,7 @@ package struct ImageFileSource: FileBackedSource, BlockingImageSource {
         }
     }
 
-    /// The picture.
+    /// The image.
     ///
     /// - Throws: ``ImagePipelineError``: ``ImagePipelineError/unreadable(source:reason:)``,
     ///   ``ImagePipelineError/unsupported(source:reason:)`` for other content,
@@ -122,7 +122,7 @@ package struct ImageFileSource: FileBackedSource, BlockingImageSource {
     ///   ``ImagePipelineError/cancelled(source:)``.
     package func image(_ request: RenderRequest) throws -> PixelImage { try images([request])[0] }
 
-    /// The picture at several sizes, decoded once for all. The first request's limits and token are used.
+    /// The image at several sizes, decoded once for all. The first request's limits and token are used.
     package func images(_ requests: [RenderRequest]) throws -> [PixelImage] {
         do throws(ImagePipelineError) {
             return try decoded(requests)

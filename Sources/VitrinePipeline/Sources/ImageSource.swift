@@ -126,9 +126,9 @@ extension ImageSource {
 public struct RenderRequest: Sendable {
     /// The box, in pixels.
     public var size: PixelSize
-    /// How the picture is brought to ``size``. Default `fit`.
+    /// How the image is brought to ``size``. Default `fit`.
     public var mode: ImageResizer.Mode
-    /// Whether the picture may grow. Pages and other drawings have the size of 1 pixel a point. Default true.
+    /// Whether the image may grow. Pages and other drawings have the size of 1 pixel a point. Default true.
     public var allowsUpscaling: Bool
     /// Bounds on the input and on the work.
     public var limits: ImageLimits
@@ -147,14 +147,14 @@ public struct RenderRequest: Sendable {
         self.cancellation = cancellation
     }
 
-    /// ``size``, ``mode`` and ``allowsUpscaling`` as a rule for pictures.
+    /// ``size``, ``mode`` and ``allowsUpscaling`` as a rule for images.
     public var resizer: ImageResizer {
         var resizer = ImageResizer(size: size, mode: mode, allowsUpscaling: allowsUpscaling)
         resizer.maximumSide = limits.maximumOutputSide
         return resizer
     }
 
-    /// One request whose picture has enough pixels for each of `requests`, and the whole of the content; nil for none.
+    /// One request whose image has enough pixels for each of `requests`, and the whole of the content; nil for none.
     ///
     /// It is cancelled with the first of them: callers who may lose interest one by one give all the same token.
     package static func covering(_ requests: [RenderRequest]) -> RenderRequest? {
@@ -171,7 +171,7 @@ public struct RenderRequest: Sendable {
             case .stretch, .fill, .crop: fits = false
             }
         }
-        // Whether a picture would grow is told by its own size; made larger, it would not be known any more.
+        // Whether an image would grow is told by its own size; made larger, it would not be known any more.
         common.allowsUpscaling = requests.allSatisfy { $0.allowsUpscaling && $0.mode != .limit }
         common.mode = fits ? .fit : .fill
         return common

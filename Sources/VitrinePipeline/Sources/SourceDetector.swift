@@ -21,7 +21,7 @@ package enum SourceDetector {
         package var precision = VideoFrameSource.Precision.nearestKeyFrame
         /// The password of a document.
         package var password: String?
-        /// Whether text is drawn. Default false: a page of HTML in the place of a picture is an error.
+        /// Whether text is drawn. Default false: a page of HTML in the place of an image is an error.
         package var readsText = false
         /// See ``VideoFrameSource/cover``.
         package var cover = RecordingCover.Kind.front
@@ -29,7 +29,7 @@ package enum SourceDetector {
         package var allowsSiblingCover = false
         /// See ``VideoFrameSource/drawsWaveform``.
         package var drawsWaveform = false
-        /// How a picture is decoded, but for its page.
+        /// How an image is decoded, but for its page.
         package var decode = DecodeOptions()
 
         /// Creates options for a page or a moment.
@@ -39,7 +39,7 @@ package enum SourceDetector {
         }
     }
 
-    /// The source for a file: a picture, a page, a frame, or the cover of a recording. Reads its first bytes.
+    /// The source for a file: an image, a page, a frame, or the cover of a recording. Reads its first bytes.
     ///
     /// - Throws: ``ImagePipelineError/unreadable(source:reason:)``, ``ImagePipelineError/unsupported(source:reason:)``
     ///   for other content.
@@ -119,7 +119,7 @@ package enum SourceDetector {
 
 /// The kind of a file by its first bytes, of those that sources can read. Names are ignored.
 package enum FileKind: Sendable, Hashable {
-    /// A picture.
+    /// An image.
     case image(ImageFormat)
     /// A PDF document.
     case pdf
@@ -160,7 +160,7 @@ package enum FileKind: Sendable, Hashable {
     package init?(of input: ImageInput, readsText: Bool = false) throws(ImagePipelineError) {
         do throws(ImageError) {
             let source = try ByteSource(input)
-            // Pictures first: the rules for videos are broader.
+            // Images first: the rules for videos are broader.
             let reader = ByteReader(source)
             if let format = try ImageFormat.detect(reader) {
                 self = .image(format)
@@ -213,7 +213,7 @@ package enum FileKind: Sendable, Hashable {
         return mark.withUTF8Buffer { bytes[offset..<(offset + length)].elementsEqual($0) }
     }
 
-    /// Whether the name allows a text: the page that a server sent in the place of a picture stays an error.
+    /// Whether the name allows a text: the page that a server sent in the place of an image stays an error.
     private static func mayBeText(_ input: ImageInput) -> Bool {
         guard case .file = input else { return false }
         return !otherExtensions.contains(input.fileExtension)

@@ -8,7 +8,7 @@ import VitrineCore
 import VitrineImaging
 import VitrineNetwork
 
-/// An image by its URL: a picture, a page of a PDF document, or a frame of a video.
+/// An image by its URL: an image, a page of a PDF document, or a frame of a video.
 ///
 /// ```swift
 /// let avatar = try await ImagePipeline.shared.image(for: ImageRequest(url, resizing: .fit(96)))
@@ -22,7 +22,7 @@ import VitrineNetwork
 package struct URLImageSource: RemoteImageSource, FileBackedSource {
     /// Which part of the content is wanted.
     package enum Part: Sendable, Hashable {
-        /// The picture, the first page, or the poster. The default.
+        /// The image, the first page, or the poster. The default.
         case whole
         /// A page of a document, or a frame of an animation, from 1.
         case page(Int)
@@ -35,7 +35,7 @@ package struct URLImageSource: RemoteImageSource, FileBackedSource {
     /// Which part of the content is wanted.
     package let part: Part
     /// How the bytes are loaded. Accepted are `image/*`, `video/*`, `audio/*`, `application/pdf`, the binary types, and
-    /// the types of documents that are shown by a picture in them and of registered codecs
+    /// the types of documents that are shown by an image in them and of registered codecs
     /// (`ImageDecoder.register(_:)`), unless the options name content types. Types that say nothing are accepted as well.
     package let options: FetchOptions
     /// Told how far the transfer is, if there is one.
@@ -79,7 +79,7 @@ package struct URLImageSource: RemoteImageSource, FileBackedSource {
         "image/*", "video/*", "audio/*", "application/pdf", "application/octet-stream", "binary/octet-stream",
     ] + holdingTypes
 
-    /// Media types of files that are shown by a picture in them, such as books and documents.
+    /// Media types of files that are shown by an image in them, such as books and documents.
     private static let holdingTypes = Codecs.standard.holdingFormats.flatMap(\.mediaTypes).filter { type in
         !["image/", "video/", "audio/"].contains { type.hasPrefix($0) }
     }
@@ -113,7 +113,7 @@ package struct URLImageSource: RemoteImageSource, FileBackedSource {
     /// Loads the bytes, from the context's cache if it has fresh ones.
     ///
     /// - Throws: ``ImagePipelineError/unreadable(source:reason:)`` if they cannot be loaded,
-    ///   ``ImagePipelineError/unsupported(source:reason:)`` if they are neither a picture nor a document nor a video.
+    ///   ``ImagePipelineError/unsupported(source:reason:)`` if they are neither an image nor a document nor a video.
     package func load(_ context: SourceLoadContext) async throws -> LoadedSource {
         if url.isFileURL { return LoadedSource(try await source(for: .file(url.path(percentEncoded: false)))) }
         var fetcher = fetcher

@@ -3,7 +3,7 @@ import VitrineImageCore
 
 /// Decodes OpenEXR images of scan lines or tiles, in Swift alone: uncompressed, RLE, ZIP, PIZ and PXR24.
 ///
-/// Light becomes sRGB by ``ToneMap``; alpha is multiplied in. The display window is the picture, black or transparent
+/// Light becomes sRGB by ``ToneMap``; alpha is multiplied in. The display window is the image, black or transparent
 /// where no pixels are stored, and of a file with layers the first. Chunks are decoded one by one, and their rows are
 /// averaged; of smaller levels none is read. Files of other kinds show their preview attribute if it has at least half the
 /// size asked for: several parts, deep images, and lossy B44 and DWA.

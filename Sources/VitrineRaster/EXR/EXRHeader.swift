@@ -44,7 +44,7 @@ struct EXRHeader {
     private(set) var shown = PixelRect(x: 0, y: 0, width: 0, height: 0)
     var channels: [Channel] = []
     var compression = Compression.none
-    /// A small picture of RGBA bytes.
+    /// A small image of RGBA bytes.
     var preview: (size: PixelSize, range: Range<Int>)?
     /// Why this decoder does not read its pixels.
     var refusal: String?
@@ -131,7 +131,7 @@ struct EXRHeader {
             let window = PixelRect(
                 x: display.left - left, y: display.top - top, width: display.right - display.left + 1,
                 height: display.bottom - display.top + 1)
-            // A window that shows nothing of the picture is a mistake.
+            // A window that shows nothing of the image is a mistake.
             if window.clipped(to: size) != nil { shown = window }
         }
         if version & 0x200 == 0 { tile = nil }

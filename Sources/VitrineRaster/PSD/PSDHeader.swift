@@ -18,7 +18,7 @@ struct PSDHeader {
         }
     }
 
-    /// A small JPEG picture: resource 1036, or 1033 with red and blue exchanged.
+    /// A small JPEG image: resource 1036, or 1033 with red and blue exchanged.
     struct Preview {
         var range: Range<Int>
         var size: PixelSize
@@ -43,7 +43,7 @@ struct PSDHeader {
     var profile: Range<Int>?
     var exif: Range<Int>?
     var xmp: Range<Int>?
-    /// Whether the merged image shows the picture. Files saved without compatibility have a white one.
+    /// Whether the merged image shows the image. Files saved without compatibility have a white one.
     var hasMergedImage = true
     /// Whether the first channel behind the colours is the transparency of the merged image.
     var hasTransparency = false

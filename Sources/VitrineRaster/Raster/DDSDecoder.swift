@@ -3,7 +3,7 @@ import VitrineImageCore
 
 /// Decodes DirectDraw surfaces: blocks of BC1 to BC7 and uncompressed pixels of 8 to 32 bits, in Swift alone.
 ///
-/// The first surface at its full size is the picture; smaller levels, further faces and slices are not read. Rows, or
+/// The first surface at its full size is the image; smaller levels, further faces and slices are not read. Rows, or
 /// rows of blocks, are averaged while they are read. Light of BC6H becomes sRGB by ``ToneMap``.
 package struct DDSDecoder: ImageDecoding, HeaderReading {
     package let formats: Set<ImageFormat> = [.dds]

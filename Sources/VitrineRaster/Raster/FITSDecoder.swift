@@ -3,7 +3,7 @@ import VitrineImageCore
 
 /// Decodes uncompressed FITS images of any sample type, in Swift alone: grey, or colour for a cube of three planes.
 ///
-/// The first image of two dimensions or more is the picture. Samples between the percentiles 0.5 and 99.5 become 0 to
+/// The first image of two dimensions or more is the image. Samples between the percentiles 0.5 and 99.5 become 0 to
 /// 255, linearly; those are of pixels on a grid of at most 256 by 256, so that all sizes look alike. The first row
 /// stored is the lowest.
 ///

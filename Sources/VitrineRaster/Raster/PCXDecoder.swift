@@ -118,7 +118,7 @@ struct PCXHeader {
         guard bytesPerLine >= (size.width * bits + 7) / 8 else { throw reader.corrupt("rows of too few bytes") }
     }
 
-    /// Three bytes an entry: from the end of the file for 256 colours, else from the header. A picture of 256 colours
+    /// Three bytes an entry: from the end of the file for 256 colours, else from the header. An image of 256 colours
     /// without any is grey.
     func palette(_ source: ByteSource) throws(ImageError) -> [UInt8] {
         if bits == 8 {

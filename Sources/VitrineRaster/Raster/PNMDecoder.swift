@@ -3,7 +3,7 @@ import VitrineImageCore
 
 /// Decodes the Netpbm formats PBM, PGM, PPM (plain and raw) and PAM, and portable float maps, in Swift alone.
 ///
-/// Samples count as sRGB. Those of a float map are linear light; see ``ToneMap``. A file of several pictures shows its
+/// Samples count as sRGB. Those of a float map are linear light; see ``ToneMap``. A file of several images shows its
 /// first. Rows are averaged while they are read.
 package struct PNMDecoder: ImageDecoding, HeaderReading {
     package let formats: Set<ImageFormat> = [.pnm]

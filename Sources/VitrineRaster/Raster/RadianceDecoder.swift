@@ -1,7 +1,7 @@
 import VitrineCore
 import VitrineImageCore
 
-/// Decodes Radiance pictures (RGBE and XYZE), plain and run-length coded, in Swift alone.
+/// Decodes Radiance images (RGBE and XYZE), plain and run-length coded, in Swift alone.
 ///
 /// Light becomes sRGB by ``ToneMap``. Rows are averaged as they are stored, and the resolution line tells which way up.
 ///

@@ -13,13 +13,13 @@ extension ImageStore.Blocking {
         return try decode(.bytes(try load(name, as: .thumbnail), name: name), name: name, path: nil)
     }
 
-    /// The error of a picture that cannot be decoded. One that was deleted meanwhile is not found.
+    /// The error of an image that cannot be decoded. One that was deleted meanwhile is not found.
     private func failure(_ error: ImageError, name: String, path: String?) -> StoreError {
         if let path, !FilePath.exists(path) { return .notFound(name: name) }
         return StoreError(error, name: name)
     }
 
-    /// The path of the thumbnail that belongs to the picture at a path; nil for none.
+    /// The path of the thumbnail that belongs to the image at a path; nil for none.
     func pairedThumbnail(_ name: String, _ path: String) -> String? {
         guard store.keeps(.thumbnail), let small = try? store.thumbnails.path(of: name),
             ThumbnailPair.isPair(path, small)
@@ -27,7 +27,7 @@ extension ImageStore.Blocking {
         return small
     }
 
-    /// Whether a thumbnail shows the same as the picture would at this size.
+    /// Whether a thumbnail shows the same as the image would at this size.
     func shows(_ small: String, insteadOf path: String, at resizer: ImageResizer) -> Bool {
         guard let info = try? ImageInfo(of: .file(path), limits: configuration.limits),
             let target = try? resizer.targetSize(for: info.size),
@@ -49,7 +49,7 @@ extension ImageStore.Blocking {
         return try makeThumbnail(name, path)
     }
 
-    /// Makes a thumbnail of the picture that is there, and keeps it unless the picture is replaced meanwhile.
+    /// Makes a thumbnail of the image that is there, and keeps it unless the image is replaced meanwhile.
     private func makeThumbnail(_ name: String, _ path: String) throws(StoreError) -> [UInt8] {
         let stamp = ThumbnailPair.modified(path)
         let bytes: [UInt8]
@@ -110,10 +110,10 @@ package struct ImageStoreSource: BlockingImageSource {
         path = try store.path(of: name)
     }
 
-    /// The file's own identity: another one as soon as the picture is replaced or edited.
+    /// The file's own identity: another one as soon as the image is replaced or edited.
     package func identity() throws(ImagePipelineError) -> CacheKey { try original.identity() }
 
-    /// The store's thumbnail, if there is one of this picture.
+    /// The store's thumbnail, if there is one of this image.
     package func preview(_ request: RenderRequest) throws -> PixelImage? {
         guard let small = store.blocking.pairedThumbnail(name, path) else { return try original.preview(request) }
         var request = request

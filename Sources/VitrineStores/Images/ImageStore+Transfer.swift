@@ -15,7 +15,7 @@ extension ImageStore {
         blocking.importing(directory, replacing).steps(on: files.executor)
     }
 
-    /// Copies all pictures, or their thumbnails, into a directory, under their names.
+    /// Copies all images, or their thumbnails, into a directory, under their names.
     ///
     /// - Parameters:
     ///   - directory: Where to; made if it is missing.

@@ -27,7 +27,7 @@ public struct ImageStore: Sendable {
         case thumbnail
     }
 
-    /// The directory of the thumbnails, below that of the pictures.
+    /// The directory of the thumbnails, below that of the images.
     package static let thumbnailDirectory = "thumbnail"
 
     /// The files of the images. Changes through it update a thumbnail only when the thumbnail is requested.
@@ -69,7 +69,7 @@ public struct ImageStore: Sendable {
     /// The calls for threads that may block.
     public var blocking: Blocking { Blocking(store: self) }
 
-    /// Where a version of a picture is or would be.
+    /// Where a version of an image is or would be.
     ///
     /// - Throws: ``StoreError/invalidName(_:reason:)``.
     public func path(of name: String, as version: Version = .original) throws(StoreError) -> String {
@@ -100,10 +100,10 @@ public struct ImageStore: Sendable {
         }
     }
 
-    /// Saves a picture's bytes: as they are if the configuration asks nothing of them and the name's extension is not
+    /// Saves an image's bytes: as they are if the configuration asks nothing of them and the name's extension is not
     /// that of another format that can be written.
     ///
-    /// - Throws: ``StoreError/image(name:error:)`` if they are no picture, and others; nothing was changed then,
+    /// - Throws: ``StoreError/image(name:error:)`` if they are no image, and others; nothing was changed then,
     ///   except after ``StoreError/notDurable(name:error:)``.
     @discardableResult
     public func save(
@@ -114,7 +114,7 @@ public struct ImageStore: Sendable {
         }
     }
 
-    /// Saves a copy of a picture's file, in the same way.
+    /// Saves a copy of an image's file, in the same way.
     @discardableResult
     public func save(
         fileAt path: String, as name: String? = nil, replacing: Bool = true
@@ -126,7 +126,7 @@ public struct ImageStore: Sendable {
 
     // MARK: Loading
 
-    /// The picture, or its thumbnail, decoded.
+    /// The image, or its thumbnail, decoded.
     ///
     /// - Throws: ``StoreError/notFound(name:)``, ``StoreError/image(name:error:)`` and others.
     public func image(_ name: String, as version: Version = .original) async throws(StoreError) -> PixelImage {
@@ -160,10 +160,10 @@ public struct ImageStore: Sendable {
         }
     }
 
-    /// Whether there is a picture by this name.
+    /// Whether there is an image by this name.
     public func exists(_ name: String) async -> Bool { await files.exists(name) }
 
-    /// The pictures' files.
+    /// The images' files.
     public func list(
         by order: DirectoryListing.Order = .name, ascending: Bool = true
     ) async throws(StoreError) -> [DirectoryListing.Item] {
@@ -172,7 +172,7 @@ public struct ImageStore: Sendable {
         }
     }
 
-    /// The names of the pictures, in the order of their bytes.
+    /// The names of the images, in the order of their bytes.
     public var names: [String] {
         get async throws(StoreError) {
             try await run(files.directory) { blocking throws(StoreError) in try blocking.names }
@@ -199,16 +199,16 @@ public struct ImageStore: Sendable {
 extension ImageStore {
     /// The options for saving images.
     public struct Configuration: Sendable, Hashable {
-        /// The largest a picture may be, in pixels; larger ones are reduced. A side of 0 is no limit. Default: none.
+        /// The largest an image may be, in pixels; larger ones are reduced. A side of 0 is no limit. Default: none.
         public var maxSize = PixelSize.zero
-        /// The quality of encoded pictures, from 0 to 1. nil, the default, keeps bytes as they came where nothing else
+        /// The quality of encoded images, from 0 to 1. nil, the default, keeps bytes as they came where nothing else
         /// is asked of them, and is 0.8 where something is.
         public var quality: Double?
         /// The format of all images. Default nil: that of the name's extension, otherwise that of the saved image.
         public var format: ImageFormat?
         /// The largest a thumbnail may be, in pixels; a side of 0 is no limit. Default 256 × 256.
         public var thumbnailMaxSize = PixelSize(256)
-        /// The quality of thumbnails, from 0 to 1. Default: that of the pictures.
+        /// The quality of thumbnails, from 0 to 1. Default: that of the images.
         public var thumbnailQuality: Double?
         /// Whether the store has no thumbnails. Requests for a thumbnail then return the image. Default false.
         public var ignoresThumbnails = false
@@ -242,7 +242,7 @@ extension ImageStore {
 
         var resizer: ImageResizer { Self.limit(maxSize) }
         var thumbnailResizer: ImageResizer { Self.limit(thumbnailMaxSize) }
-        /// Whether a picture of this size is reduced.
+        /// Whether an image of this size is reduced.
         func reduces(_ size: PixelSize) -> Bool {
             (maxSize.width > 0 && size.width > maxSize.width) || (maxSize.height > 0 && size.height > maxSize.height)
         }

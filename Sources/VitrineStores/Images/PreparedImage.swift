@@ -9,9 +9,9 @@ import Musl
 import Darwin
 #endif
 
-/// A picture as it will be saved: its bytes and those of its thumbnail, made before anything is written.
+/// An image as it will be saved: its bytes and those of its thumbnail, made before anything is written.
 package struct PreparedImage {
-    /// Where the picture's bytes are.
+    /// Where the image's bytes are.
     enum Contents {
         case bytes([UInt8])
         case file(String)
@@ -25,7 +25,7 @@ package struct PreparedImage {
 
     typealias Configuration = ImageStore.Configuration
 
-    /// A picture in memory.
+    /// An image in memory.
     init(_ image: PixelImage, name: String?, _ configuration: Configuration) throws(ImageError) {
         let reduced = try configuration.resizer.resize(image)
         let encoded = try Self.encoded(reduced, name: name, configuration)
@@ -34,7 +34,7 @@ package struct PreparedImage {
         thumbnail = try Self.thumbnail(of: reduced, format, configuration)
     }
 
-    /// The bytes of a picture in memory, and their format.
+    /// The bytes of an image in memory, and their format.
     package static func encoded(
         _ image: PixelImage, name: String?, _ configuration: ImageStore.Configuration
     ) throws(ImageError) -> (bytes: [UInt8], format: ImageFormat) {
@@ -44,7 +44,7 @@ package struct PreparedImage {
         return (try reduced.encoded(as: output), output.imageFormat(for: reduced))
     }
 
-    /// A picture as a file or bytes: kept as it is where nothing is asked of it.
+    /// An image as a file or bytes: kept as it is where nothing is asked of it.
     init(
         _ input: ImageInput, name: String?, configuration: Configuration, cancellation: CancellationToken?
     ) throws(ImageError) {
@@ -72,7 +72,7 @@ package struct PreparedImage {
         thumbnail = try Self.thumbnail(of: image, format, configuration)
     }
 
-    /// The thumbnail of a picture that is there already.
+    /// The thumbnail of an image that is there already.
     static func thumbnail(
         of path: String, _ configuration: Configuration, _ cancellation: CancellationToken?
     ) throws(ImageError) -> PixelImage {
@@ -80,7 +80,7 @@ package struct PreparedImage {
             .file(path), at: configuration.thumbnailResizer, cancellation: cancellation ?? CancellationToken())
     }
 
-    /// Its bytes, in the format of the picture if that can be written.
+    /// Its bytes, in the format of the image if that can be written.
     static func thumbnail(
         of image: PixelImage, _ format: ImageFormat, _ configuration: Configuration
     ) throws(ImageError) -> [UInt8]? {

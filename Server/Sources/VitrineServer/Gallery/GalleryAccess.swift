@@ -7,7 +7,7 @@ import VitrineImaging
 struct GalleryAccess: Sendable {
     /// Empty for none.
     let token: String
-    /// The proxies in front of the server, none of which is a program that looks at pictures.
+    /// The proxies in front of the server, none of which is a program that looks at images.
     let proxies: ClientLocator
 
     static let cookieName = "vitrine_gallery"

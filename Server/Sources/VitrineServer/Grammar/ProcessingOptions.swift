@@ -6,17 +6,17 @@ package import VitrineImaging
 /// Steps are done in the order of the properties: trim, crop, resize, rotate and flip, filters, extend, padding,
 /// watermark, background, encode.
 package struct ProcessingOptions: Sendable, Hashable {
-    /// The rule by which the picture gets its size.
+    /// The rule by which the image gets its size.
     package enum ResizingType: String, Sendable, CaseIterable {
         /// As large as possible within the box.
         case fit
         /// Fills the box. The parts outside of it are cut off.
         case fill
-        /// Like ``fill``; a picture smaller than the box keeps its size and is cut to the box's aspect ratio.
+        /// Like ``fill``; an image smaller than the box keeps its size and is cut to the box's aspect ratio.
         case fillDown = "fill-down"
         /// Exactly the box, without its aspect ratio.
         case force
-        /// ``fill`` if picture and box are both portrait or both landscape, else ``fit``.
+        /// ``fill`` if image and box are both portrait or both landscape, else ``fit``.
         case auto
     }
 
@@ -32,7 +32,7 @@ package struct ProcessingOptions: Sendable, Hashable {
             case focusPoint = "fp"
         }
         package var anchor = Anchor.center
-        /// The offset from the anchor in pixels, if at least 1 or at most -1, else in parts of the picture; a
+        /// The offset from the anchor in pixels, if at least 1 or at most -1, else in parts of the image; a
         /// coordinate of the focus point.
         package var x = 0.0
         package var y = 0.0
@@ -43,9 +43,9 @@ package struct ProcessingOptions: Sendable, Hashable {
         }
     }
 
-    /// A part of the picture that is cut out before it is resized.
+    /// A part of the image that is cut out before it is resized.
     package struct Crop: Sendable, Hashable {
-        /// Pixels from 1 on, below 1 a part of the picture; 0 for all of it.
+        /// Pixels from 1 on, below 1 a part of the image; 0 for all of it.
         package var width = 0.0
         package var height = 0.0
         /// Nil for the gravity of ``ProcessingOptions/gravity``.
@@ -90,7 +90,7 @@ package struct ProcessingOptions: Sendable, Hashable {
     package struct Watermark: Sendable, Hashable {
         /// From 0 to 1.
         package var opacity = 1.0
-        /// Nil to cover the picture with copies.
+        /// Nil to cover the image with copies.
         package var position: Gravity? = Gravity()
         /// Its size relative to the result's; 0 for its own.
         package var scale = 0.0
@@ -115,9 +115,9 @@ package struct ProcessingOptions: Sendable, Hashable {
     package var zoomY = 1.0
     /// Device pixels for each pixel of the sides and paddings.
     package var dpr = 1.0
-    /// Whether the picture may grow.
+    /// Whether the image may grow.
     package var enlarge = false
-    /// The place of the picture in a box that it does not fill; nil to leave it smaller.
+    /// The place of the image in a box that it does not fill; nil to leave it smaller.
     package var extend: Gravity?
     /// Like ``extend``, up to the box's aspect ratio only.
     package var extendAspectRatio: Gravity?
@@ -127,7 +127,7 @@ package struct ProcessingOptions: Sendable, Hashable {
 
     // MARK: Drawing
 
-    /// Whether the picture is turned upright by its metadata. Default: true.
+    /// Whether the image is turned upright by its metadata. Default: true.
     package var autoRotate = true
     /// Clockwise, in degrees: a multiple of 90.
     package var rotation = 0

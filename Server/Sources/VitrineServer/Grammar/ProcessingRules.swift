@@ -105,7 +105,7 @@ extension ProcessingOptions {
         return found
     }
 
-    /// Whether something is drawn beside the resized picture.
+    /// Whether something is drawn beside the resized image.
     var hasEffects: Bool {
         blur > 0 || sharpen > 0 || pixelate > 1 || grayscale || isBitonal || watermark != nil || padding != nil
             || background != nil

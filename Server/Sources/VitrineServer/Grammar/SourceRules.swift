@@ -20,7 +20,7 @@ extension ProcessingOptions {
         package var usesSourceHeight = false
         /// The box is turned if it is landscape and the source portrait, or the reverse.
         package var adaptsOrientation = false
-        /// The picture is as small as possible while it covers the box, and nothing is cut off.
+        /// The image is as small as possible while it covers the box, and nothing is cut off.
         package var coversBox = false
         /// Parts that a cut keeps near its centre, each with its area as weight.
         package var focusRegions: [Region] = []
@@ -39,7 +39,7 @@ extension ProcessingOptions {
 
     /// Returns the options for a source of a known size, with ``sourceRules`` replaced by plain values.
     ///
-    /// - Parameter size: The size of the upright picture, after ``trim``.
+    /// - Parameter size: The size of the upright image, after ``trim``.
     package func resolved(forSource size: PixelSize) -> ProcessingOptions {
         guard let rules = sourceRules, size.width > 0, size.height > 0 else { return self }
         var options = self

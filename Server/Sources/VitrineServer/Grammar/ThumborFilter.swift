@@ -9,7 +9,7 @@ package enum ThumborFilter: String, CaseIterable {
     case stripExif = "strip_exif"
     case stripICC = "strip_icc"
 
-    /// Filters whose absence changes no picture that is asked for: they choose a lifetime or a format, which this
+    /// Filters whose absence changes no image that is asked for: they choose a lifetime or a format, which this
     /// server chooses by its own rules, or take the first frame, which it does always.
     package static let ignored: Set<String> = ["max_age", "autojpg", "cover"]
     /// Filters of thumbor that this server does not have.

@@ -229,7 +229,7 @@ extension ThumborPath {
         guard namesSize || options.width == 0 && options.height == 0 else { return }
         options.width = try pixels(width, uses: &rules.usesSourceWidth)
         options.height = try pixels(height, uses: &rules.usesSourceHeight)
-        // Without fit-in the box is filled, also by a smaller picture.
+        // Without fit-in the box is filled, also by a smaller image.
         options.resizingType = fitIn ? .fit : .fill
         options.enlarge = !fitIn || full
         rules.adaptsOrientation = adaptive

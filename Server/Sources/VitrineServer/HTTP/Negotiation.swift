@@ -5,7 +5,7 @@ package import VitrineImaging
 ///
 /// AVIF, JPEG XL and WebP are sent only to clients that name them, because also clients that know none of them send
 /// `*/*`. The highest quality value wins; among equal ones, the order of the configuration. JPEG and PNG count as one
-/// choice unless the client refuses one of them, because the picture decides between them by its transparency.
+/// choice unless the client refuses one of them, because the image decides between them by its transparency.
 package struct FormatNegotiation: Sendable {
     /// The enabled formats, the preferred one first.
     package let formats: [ImageFormat]

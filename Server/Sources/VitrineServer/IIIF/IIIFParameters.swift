@@ -7,11 +7,11 @@ package struct IIIFParameters: Sendable, Hashable {
     /// The version of the API, whose rules about enlarging differ.
     package enum Version: Int, Sendable, CaseIterable { case two = 2, three = 3 }
 
-    /// The part of the picture.
+    /// The part of the image.
     package enum Region: Sendable, Hashable {
         case full, square
         case pixels(x: Int, y: Int, width: Int, height: Int)
-        /// Hundredths of the picture's sides.
+        /// Hundredths of the image's sides.
         case percent(x: Double, y: Double, width: Double, height: Double)
     }
 
@@ -165,7 +165,7 @@ package struct IIIFParameters: Sendable, Hashable {
 
     // MARK: Sizes
 
-    /// A part of a picture and the size that it gets, before it is rotated.
+    /// A part of an image and the size that it gets, before it is rotated.
     package struct Part: Sendable, Hashable {
         package var x: Int
         package var y: Int
@@ -173,9 +173,9 @@ package struct IIIFParameters: Sendable, Hashable {
         package var size: PixelSize
     }
 
-    /// Returns the part of a picture of a known size.
+    /// Returns the part of an image of a known size.
     ///
-    /// - Throws: 400 for a region outside of the picture and for a result that is larger than it may be.
+    /// - Throws: 400 for a region outside of the image and for a result that is larger than it may be.
     package func part(of whole: PixelSize) throws(RequestError) -> Part {
         var part = try area(of: whole)
         let size = try scaled(part.region)
@@ -242,7 +242,7 @@ package struct IIIFParameters: Sendable, Hashable {
 
     // MARK: Texts
 
-    /// The canonical form of the request for a picture of a known size: the last four segments of its path.
+    /// The canonical form of the request for an image of a known size: the last four segments of its path.
     ///
     /// - Throws: As ``part(of:)``.
     package func canonicalPath(for whole: PixelSize) throws(RequestError) -> String {
@@ -302,7 +302,7 @@ extension ProcessingOptions {
         (fileName, isAttachment) = (defaults.fileName, defaults.isAttachment)
     }
 
-    /// - Parameter size: The size of the picture after its rotation.
+    /// - Parameter size: The size of the image after its rotation.
     func resolved(_ parameters: IIIFParameters, forSource size: PixelSize) throws(RequestError) -> ProcessingOptions {
         var options = self
         options.sourceRules = nil

@@ -53,7 +53,7 @@ extension LocalRoot {
         let header: SourceHeader
         let version: String
         let lastModified: String
-        /// Whether parts of the picture can be decoded without the others.
+        /// Whether parts of the image can be decoded without the others.
         let hasParts: Bool
 
         /// Whether it may be compressed without loss.
@@ -133,7 +133,7 @@ enum PartedFile {
         return try source.bytes(at: offset, count: count)
     }
 
-    /// Whether the first picture has the tag `TileWidth`.
+    /// Whether the first image has the tag `TileWidth`.
     private static func hasTiles(tiff source: ByteSource) throws(ImageError) -> Bool {
         guard let head = try bytes(source, at: 0, 16) else { return false }
         let isLittle = head[0] == 0x49
@@ -151,7 +151,7 @@ enum PartedFile {
         return stride(from: 0, to: entries.count, by: length).contains { number(entries[$0..<($0 + 2)]) == 322 }
     }
 
-    /// Whether the picture is larger than its tiles, by the segment `SIZ`.
+    /// Whether the image is larger than its tiles, by the segment `SIZ`.
     private static func hasTiles(jp2 source: ByteSource) throws(ImageError) -> Bool {
         guard let head = try bytes(source, at: 0, min(source.count, 64 << 10)) else { return false }
         let mark: [UInt8] = [0xFF, 0x4F, 0xFF, 0x51]

@@ -4,9 +4,9 @@ import VitrineCore
 import VitrineImaging
 import VitrineJPEG
 
-/// The place of a tile: a rectangle of the picture that is reduced by a power of two.
+/// The place of a tile: a rectangle of the image that is reduced by a power of two.
 ///
-/// Each reduced picture, a level, is decoded in bands, all of whose tiles are cut from the same pixels. A band has some
+/// Each reduced image, a level, is decoded in bands, all of whose tiles are cut from the same pixels. A band has some
 /// rows of its level, whole ones unless the level is very wide. It is short where parts of the file can be decoded
 /// alone, so that each tile waits for little work and needs little memory.
 struct TilePlace: Sendable, Hashable {
@@ -17,7 +17,7 @@ struct TilePlace: Sendable, Hashable {
     /// Levels of at most so many pixels are one band.
     private static let smallLevel = 1_500_000
 
-    /// Pixels of the picture for one of the level, along a side.
+    /// Pixels of the image for one of the level, along a side.
     let factor: Int
     /// The size of the level.
     let level: PixelSize
@@ -79,7 +79,7 @@ struct TilePlace: Sendable, Hashable {
         }
     }
 
-    /// The band in pixels of the picture; nil for all of them.
+    /// The band in pixels of the image; nil for all of them.
     func region(of whole: PixelSize) -> PixelRect? {
         guard band.size != level else { return nil }
         let (left, top) = (band.x * factor, band.y * factor)
@@ -89,7 +89,7 @@ struct TilePlace: Sendable, Hashable {
     }
 }
 
-/// The bands that were used last, and the headers of their pictures. All limits hold at every moment.
+/// The bands that were used last, and the headers of their images. All limits hold at every moment.
 final class TileBands: Sendable {
     struct Key: Hashable, Sendable {
         let source: CacheKey
@@ -115,7 +115,7 @@ final class TileBands: Sendable {
         let pyramid: Pyramid
     }
 
-    /// A picture and its reductions, the largest first.
+    /// An image and its reductions, the largest first.
     struct Pyramid: Sendable {
         let levels: [(factor: Int, image: PixelImage)]
 
@@ -172,7 +172,7 @@ final class TileBands: Sendable {
     let work: SharedWork<Key, PixelImage>
     /// The surveys under way.
     let surveys: SharedWork<CacheKey, Survey>
-    /// The decodes of whole pictures under way.
+    /// The decodes of whole images under way.
     let wholes: SharedWork<CacheKey, Pyramid>
 
     /// - Parameter overloaded: Returns the error of callers whose time has passed in queues of this server.
@@ -260,7 +260,7 @@ final class TileBands: Sendable {
 
     // MARK: Bands on disk
 
-    /// The pyramid of a version of a picture while it is being stored. Tiles are cut from it meanwhile.
+    /// The pyramid of a version of an image while it is being stored. Tiles are cut from it meanwhile.
     subscript(pyramid version: CacheKey) -> Pyramid? {
         get { state.withLock { $0.pyramids[version] } }
         set {

@@ -5,9 +5,9 @@ import VitrineImageCore
 import VitrineImaging
 import VitrineJPEG
 
-/// Makes tiles of local pictures, which it cuts from the bands of their levels.
+/// Makes tiles of local images, which it cuts from the bands of their levels.
 final class TileRenderer: Sendable {
-    /// A local picture whose tiles are asked for.
+    /// A local image whose tiles are asked for.
     private struct Picture: Sendable {
         let source: SourceTable.Source
         let names: [String]
@@ -46,10 +46,10 @@ final class TileRenderer: Sendable {
         background = encoder.background
     }
 
-    /// Returns a tile of a local picture that is cut from a band of its level; nil for other images, and for pictures
+    /// Returns a tile of a local image that is cut from a band of its level; nil for other images, and for images
     /// that have changed meanwhile.
     ///
-    /// - Throws: 400 for a part that the picture does not have, and the errors of its decode.
+    /// - Throws: 400 for a part that the image does not have, and the errors of its decode.
     func tile(_ job: RenderJob, _ priority: SharedPriority) async throws(RequestError) -> Renderer.Made? {
         guard job.kind == .image, bands.capacity > 0, let parameters = job.options.sourceRules?.iiif,
             case .local(let names) = job.source.place, let root = sources.root, job.options.page == 1,
@@ -294,12 +294,12 @@ extension TileRenderer {
     }
 }
 
-/// The levels of a picture on disk, of which tiles are made without the picture: a pyramid.
+/// The levels of an image on disk, of which tiles are made without the image: a pyramid.
 ///
 /// Its bands are entries of the cache of results, so that its size is bounded together with theirs, and purges of the
 /// source remove it.
 extension TileRenderer {
-    /// Pictures of fewer pixels are decoded anew each time.
+    /// Images of fewer pixels are decoded anew each time.
     private static let smallPicture = 2_000_000
     /// From this number of pixels on, the reduced levels of a JPEG are stored as well. Of smaller ones, decoding costs
     /// no more.
@@ -322,7 +322,7 @@ extension TileRenderer {
         return factors
     }
 
-    /// Whether all levels of a picture are stored once they were made.
+    /// Whether all levels of an image are stored once they were made.
     private func hasPyramid(_ picture: Picture) -> Bool {
         configuration.resultDisk.bytes > 0 && !picture.hasParts && picture.size.pixelCount > Self.smallPicture
             && 4 * picture.size.pixelCount <= bands.capacity
@@ -355,7 +355,7 @@ extension TileRenderer {
             cache.finished(bytes, image: image, original: original), forKey: key.stored, job, levels: .writeDisk)
     }
 
-    /// Decodes a picture once for all its levels, and stores these.
+    /// Decodes an image once for all its levels, and stores these.
     private func pyramid(
         of picture: Picture, file: OpenedFile, job: RenderJob, priority: SharedPriority
     ) async throws(RequestError) -> TileBands.Pyramid {

@@ -167,7 +167,7 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var stripMetadata = Part.rendering.settings.stripsMetadata
     /// Whether the author and the copyright stay.
     public var keepCopyright = Part.rendering.settings.keepsCopyright
-    /// Whether pictures are turned upright by their metadata.
+    /// Whether images are turned upright by their metadata.
     public var autoRotate = ProcessingOptions().autoRotate
     /// Whether clients that accept WebP get it.
     public var autoWebP = Part.http.negotiation.formats.contains(.webp)
@@ -224,7 +224,7 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var queueLimit = Part.rendering.admission.queueLength
     /// The size of results in memory; 0 for none. In bytes.
     public var memoryCache = Part.rendering.resultMemory.bytes
-    /// The size of decoded pictures that tiles of IIIF are cut from; 0 for none. In bytes.
+    /// The size of decoded images that tiles of IIIF are cut from; 0 for none. In bytes.
     public var tileMemory = Part.rendering.tileMemory.bytes
     /// The directory of results and sources on disk. Empty for none.
     public var diskCache = ""

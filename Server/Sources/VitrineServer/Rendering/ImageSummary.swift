@@ -58,7 +58,7 @@ package struct ImageSummary: Sendable, Hashable, Codable {
     /// Nil if there are none.
     package var exif: Exif?
 
-    /// - Parameter image: A small picture of the source.
+    /// - Parameter image: A small image of the source.
     init(_ header: SourceHeader, source: [UInt8], image: PixelImage) {
         kind = header.kind
         format = header.format?.rawValue

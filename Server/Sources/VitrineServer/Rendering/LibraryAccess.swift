@@ -85,10 +85,10 @@ struct SourceHead: Sendable {
     }
 }
 
-// MARK: Pictures
+// MARK: Images
 
 extension ImageMetadata {
-    /// The metadata of a picture whose pixels keep their stored orientation.
+    /// The metadata of an image whose pixels keep their stored orientation.
     var forStoredPixels: ImageMetadata { sanitizedForStoredPixels() }
 }
 
@@ -110,7 +110,7 @@ struct RowIndex: Sendable {
         self.index = index
     }
 
-    /// The stored size of the picture.
+    /// The stored size of the image.
     var size: PixelSize { index.size }
     /// The bytes that the index takes in memory.
     var byteCount: Int { index.byteCount }

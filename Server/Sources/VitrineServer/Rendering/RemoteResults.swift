@@ -43,8 +43,8 @@ struct SharedResult: Sendable {
 
     /// Reads a result that any client of the tier or the store may have written.
     ///
-    /// - Throws: ``Damaged`` also for a value that cannot be a result of the job, such as a page in the place of a
-    ///   picture, or a picture of another type than it says.
+    /// - Throws: ``Damaged`` also for a value that cannot be a result of the job, such as a page in the place of an
+    ///   image, or an image of another type than it says.
     init(bytes: [UInt8], for job: RenderJob) throws {
         try self.init(bytes: bytes)
         guard image.isResult(of: job) else { throw Damaged() }

@@ -5,25 +5,25 @@ package import VitrineImaging
 /// The rules are those of imgproxy's documentation of its options: sides are scaled by one factor unless the type is
 /// `force`, rounded to the nearest pixel, and never grow without `enlarge`.
 package struct RenderGeometry: Sendable, Hashable {
-    /// The picture's size before anything is cut off, in the direction of the result.
+    /// The image's size before anything is cut off, in the direction of the result.
     package let source: PixelSize
     /// The part that is cut out first; nil for all of it.
     package let crop: PixelSize?
     /// The size of the rest after that, scaled.
     package let scaled: PixelSize
-    /// The size to which the scaled picture is cut; a side of 0 is not cut.
+    /// The size to which the scaled image is cut; a side of 0 is not cut.
     package let resultCrop: PixelSize
     /// The box in device pixels; a side of 0 follows from the other.
     package let target: PixelSize
     /// The size that gives the result the box's aspect ratio; nil if that is not wanted or cannot be computed.
     package let aspectRatioSize: PixelSize?
-    /// Device pixels for each pixel of offsets and paddings. Lower than asked for if the picture may not grow.
+    /// Device pixels for each pixel of offsets and paddings. Lower than asked for if the image may not grow.
     package let scale: Double
 
     /// Computes the sizes.
     ///
     /// - Parameters:
-    ///   - source: The picture's size after it was turned.
+    ///   - source: The image's size after it was turned.
     ///   - options: The processing.
     ///   - mayGrow: Whether it may grow against the options, as drawings may.
     package init(source: PixelSize, _ options: ProcessingOptions, mayGrow: Bool = false) {
@@ -61,7 +61,7 @@ package struct RenderGeometry: Sendable, Hashable {
         return PixelSize(width: side(source.width, crop.width), height: side(source.height, crop.height))
     }
 
-    /// The largest size within the scaled picture that has the box's aspect ratio; the box if that fits.
+    /// The largest size within the scaled image that has the box's aspect ratio; the box if that fits.
     private static func fillDown(_ scaled: PixelSize, _ target: PixelSize) -> PixelSize {
         guard target.width > 0, target.height > 0 else { return target }
         let excess = (
@@ -92,7 +92,7 @@ package struct RenderGeometry: Sendable, Hashable {
         return nil
     }
 
-    /// The picture's size after the result's crop.
+    /// The image's size after the result's crop.
     var croppedSize: PixelSize {
         PixelSize(
             width: resultCrop.width > 0 ? min(resultCrop.width, scaled.width) : scaled.width,
@@ -130,7 +130,7 @@ package struct RenderGeometry: Sendable, Hashable {
         value.isFinite ? Int(max(-longest, min(value.rounded(.toNearestOrEven), longest))) : 0
     }
 
-    /// Returns the upper left corner of a part within a whole, or of a picture on a larger one.
+    /// Returns the upper left corner of a part within a whole, or of an image on a larger one.
     ///
     /// - Parameters:
     ///   - outer: The whole.
@@ -207,7 +207,7 @@ package struct RenderGeometry: Sendable, Hashable {
                     // What is extended keeps the box's size.
                     if options.extend == nil { scale /= least }
                 }
-                // More would enlarge the picture.
+                // More would enlarge the image.
                 scale = min(scale, shrink.width, shrink.height)
             }
             if options.minimumWidth > 0 {

@@ -12,7 +12,7 @@ package struct RenderSettings: Sendable {
     package var stripsMetadata = true
     /// Whether the artist and the copyright stay where metadata is removed. Default: true.
     package var keepsCopyright = true
-    /// The picture of the option `watermark`; nil for none.
+    /// The image of the option `watermark`; nil for none.
     package var watermark: PixelImage?
     /// Multiplies the opacity of watermarks. Default: 1.
     package var watermarkOpacity = 1.0
@@ -28,7 +28,7 @@ package struct RenderSettings: Sendable {
 
 /// The way from a source to an image: the size at which the pipeline decodes it, and all that follows.
 ///
-/// The picture is decoded no larger than the result needs. Only `trim`, and a part that is enlarged, need every pixel.
+/// The image is decoded no larger than the result needs. Only `trim`, and a part that is enlarged, need every pixel.
 /// The size is exact, so that several sizes of one source share one decode.
 package struct RenderPlan: Sendable {
     /// The size for the pipeline.
@@ -105,7 +105,7 @@ package struct RenderPlan: Sendable {
         }
     }
 
-    /// A plan for a small picture from which placeholders and colours are computed.
+    /// A plan for a small image from which placeholders and colours are computed.
     static func summary(_ options: ProcessingOptions, _ header: SourceHeader, sourceBytes: Int) -> RenderPlan {
         RenderPlan(summaryOf: options, header, sourceBytes: sourceBytes)
     }
@@ -129,7 +129,7 @@ package struct RenderPlan: Sendable {
             rendering: ImageError.limitExceeded(input: "", limit: .outputSide, actual: longest, allowed: limit))
     }
 
-    /// The size of the whole picture by the factors of its part; nil if that would be more than it has, or more than
+    /// The size of the whole image by the factors of its part; nil if that would be more than it has, or more than
     /// can be decoded.
     private static func wholeSize(_ geometry: RenderGeometry, _ limit: Int) -> PixelSize? {
         guard let crop = geometry.crop else {

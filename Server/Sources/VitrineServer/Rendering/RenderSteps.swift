@@ -1,16 +1,16 @@
 import VitrineImaging
 
-/// All that is done to a decoded picture, in the order of imgproxy: trim, turn, crop, resize, crop to the result,
+/// All that is done to a decoded image, in the order of imgproxy: trim, turn, crop, resize, crop to the result,
 /// filters, extend, padding, watermark, background.
 struct RenderSteps: ImageProcessing {
     private let options: ProcessingOptions
-    /// Turns an upright picture back to how it is stored.
+    /// Turns an upright image back to how it is stored.
     private let undo: Orientation
     private let mayGrow: Bool
     private let watermark: PixelImage?
     private let watermarkOpacity: Double
     private let maximumSide: Int
-    /// The sizes, if the picture arrives scaled; nil if it arrives with all its pixels.
+    /// The sizes, if the image arrives scaled; nil if it arrives with all its pixels.
     var geometry: RenderGeometry?
 
     init(_ options: ProcessingOptions, header: SourceHeader, settings: RenderSettings) {
@@ -38,7 +38,7 @@ struct RenderSteps: ImageProcessing {
 
     private var quarterTurns: Int { ((options.rotation / 90) % 4 + 4) % 4 }
 
-    /// Whether a picture that arrives at its size is the result already.
+    /// Whether an image that arrives at its size is the result already.
     var isEmpty: Bool {
         guard let geometry, options.trim == nil, geometry.crop == nil else { return false }
         return undo == .up && quarterTurns == 0 && !options.flipHorizontal && !options.flipVertical
@@ -79,7 +79,7 @@ struct RenderSteps: ImageProcessing {
             image = try marked(image, watermark: watermark, wanted: wanted, sizes: sizes)
         }
         if let background = options.background { image = try image.processed(by: [.background(background)]) }
-        // Sizes that were not known before the pixels: trimmed pictures, and pages of other sizes.
+        // Sizes that were not known before the pixels: trimmed images, and pages of other sizes.
         if max(image.width, image.height) > maximumSide {
             image = try ImageResizer.fit(width: maximumSide, height: maximumSide).resize(image)
         }
@@ -101,7 +101,7 @@ struct RenderSteps: ImageProcessing {
         return image
     }
 
-    /// The part of a picture that was scaled as a whole.
+    /// The part of an image that was scaled as a whole.
     private func partOfScaled(_ image: PixelImage, _ sizes: RenderGeometry) throws(ImageError) -> PixelImage {
         guard let crop = sizes.crop, image.size != sizes.scaled else { return image }
         let gravity = options.crop?.gravity ?? options.gravity
@@ -192,7 +192,7 @@ struct RenderSteps: ImageProcessing {
         }
     }
 
-    // MARK: Around the picture
+    // MARK: Around the image
 
     private func extended(_ image: PixelImage, _ sizes: RenderGeometry) throws(ImageError) -> PixelImage {
         var image = image
@@ -219,7 +219,7 @@ struct RenderSteps: ImageProcessing {
         return try canvas(size, with: image, x: place.x, y: place.y)
     }
 
-    /// A transparent picture with another one on it, which may reach beyond its edges.
+    /// A transparent image with another one on it, which may reach beyond its edges.
     private func canvas(_ size: PixelSize, with image: PixelImage, x: Int, y: Int) throws(ImageError) -> PixelImage {
         guard size != image.size || x != 0 || y != 0 else { return image }
         let limit = maximumSide

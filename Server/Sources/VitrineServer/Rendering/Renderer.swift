@@ -49,7 +49,7 @@ package final class Renderer: Sendable {
         package var cacheRoot: String
         /// The memory of results. Default: 64 MB.
         package var resultMemory: ByteCount = .megabytes(64)
-        /// The memory of decoded pictures that tiles are cut from; 0 for none. Default: 64 MB.
+        /// The memory of decoded images that tiles are cut from; 0 for none. Default: 64 MB.
         package var tileMemory: ByteCount = .megabytes(64)
         /// The disk space of results. 0 keeps none. Default: 2 GB.
         package var resultDisk: ByteCount = .gigabytes(2)
@@ -192,7 +192,7 @@ package final class Renderer: Sendable {
     ///   - url: The parsed URL.
     ///   - format: The format that the client prefers, where the URL names none; nil for the source's own.
     ///   - alternative: A format that the client accepts as well and that takes less time than AVIF and JPEG XL; nil
-    ///     for JPEG, or PNG for translucent pictures.
+    ///     for JPEG, or PNG for translucent images.
     ///   - priority: How urgent it is.
     ///   - deadline: When the request ends with 504, or with 503 if it waited in queues most of the time; nil for
     ///     never.

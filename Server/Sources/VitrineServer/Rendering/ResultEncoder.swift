@@ -3,14 +3,14 @@ import VitrineCache
 import VitrineCore
 import VitrineImaging
 
-/// Encodes pictures as results, with a deadline for AVIF and JPEG XL.
+/// Encodes images as results, with a deadline for AVIF and JPEG XL.
 final class ResultEncoder: Sendable {
-    /// A picture that becomes a result.
+    /// An image that becomes a result.
     struct Picture: Sendable {
         let image: PixelImage
         let job: RenderJob
         let original: SourceTable.Original
-        /// A format that takes less time than AVIF and JPEG XL; nil for JPEG, or PNG for translucent pictures.
+        /// A format that takes less time than AVIF and JPEG XL; nil for JPEG, or PNG for translucent images.
         let alternative: ImageFormat?
 
         /// Where its result in a quicker format is kept.
@@ -31,7 +31,7 @@ final class ResultEncoder: Sendable {
         background = old?.background ?? BackgroundEncodes(limit: configuration.backgroundEncodes)
     }
 
-    /// Encodes a picture and stores its result.
+    /// Encodes an image and stores its result.
     ///
     /// - Parameter place: The place of the render.
     func encoded(

@@ -3,13 +3,13 @@ import VitrineCore
 
 /// Raw files without a usable preview, developed by LibRaw in workers of their own.
 ///
-/// Off by default: it takes seconds and hundreds of megabytes for one picture, and LibRaw reads foreign bytes of a
+/// Off by default: it takes seconds and hundreds of megabytes for one image, and LibRaw reads foreign bytes of a
 /// hundred makers' formats.
 package enum RawDevelopment {
     /// The argument that makes `vitrine-worker` such a worker.
     package static let argument = "raw"
 
-    /// Seconds, and bytes of memory, for one picture.
+    /// Seconds, and bytes of memory, for one image.
     private static let deadline = 20.0
     private static let maximumMemory = 512 << 20
 
@@ -24,7 +24,7 @@ package enum RawDevelopment {
     /// Whether files of a format without a preview can be developed.
     package static func develops(_ format: ImageFormat) -> Bool { formats.contains(format.rawValue) }
 
-    /// A worker's description of a picture.
+    /// A worker's description of an image.
     package static func description(of size: PixelSize) -> [UInt8] {
         [size.width, size.height].flatMap { value in (0..<4).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
     }
@@ -36,7 +36,7 @@ package enum RawDevelopment {
         return size.isEmpty ? nil : size
     }
 
-    /// The pictures of a raw file without a preview; nil if development is off or the input is another file.
+    /// The images of a raw file without a preview; nil if development is off or the input is another file.
     static func images(
         of source: ByteSource, at resizers: [ImageResizer], decoder: ImageDecoder, cancellation: CancellationToken
     ) throws(ImageError) -> [PixelImage]? {
@@ -75,7 +75,7 @@ package enum RawDevelopment {
 extension ImageDecoder {
     /// Whether raw files of cameras without a usable preview are developed by LibRaw, in the whole process.
     ///
-    /// Default false: one picture takes seconds and up to 512 MB in a helper process of its own. It needs
+    /// Default false: one image takes seconds and up to 512 MB in a helper process of its own. It needs
     /// `vitrine-worker` and LibRaw; without them, such files stay ``ImageError/unsupported(input:reason:)``. Files with
     /// a preview are never developed.
     public static var developsRawFiles: Bool {

@@ -10,7 +10,7 @@ import VitrineImaging
 public struct MediaAsset: Sendable, Hashable, Identifiable {
     /// Whether the asset is a photo or a video.
     public enum Kind: Sendable, Hashable, CaseIterable {
-        /// A photo or another picture.
+        /// A photo or another image.
         case photo
         /// A video.
         case video

@@ -38,7 +38,7 @@ struct MediaHeader: Sendable {
     }
 
     private static func date(_ reader: ByteReader, range: Range<Int>, timeZone: TimeZone) -> Date? {
-        // A block holds a small picture as well, rarely above 64 KiB; the date stands before it.
+        // A block holds a small image as well, rarely above 64 KiB; the date stands before it.
         let end = range.lowerBound + min(range.count, 256 << 10)
         guard let bytes = try? reader.bytes(range.lowerBound..<end) else { return nil }
         return ExifSummary(exif: bytes).captureDate?.date(in: timeZone)
@@ -104,7 +104,7 @@ package enum VideoSignature {
         }
         guard prefix.count >= 12 else { return false }
         if has("ftyp", at: 4) {
-            // Pictures and sound use the same boxes (ISO/IEC 14496-12 §4.3).
+            // Images and sound use the same boxes (ISO/IEC 14496-12 §4.3).
             return ImageFormat.detect(prefix) == nil && !has("M4A", at: 8) && !has("M4B", at: 8) && !has("jxl ", at: 8)
         }
         // QuickTime files of before there was `ftyp`, which begin with any box.

@@ -33,7 +33,7 @@ public struct PhotoAssetSource: BlockingImageSource {
         return try? image(request, options)
     }
 
-    /// The picture, or the video's poster.
+    /// The image, or the video's poster.
     ///
     /// - Throws: ``ImagePipelineError``: ``ImagePipelineError/unreadable(source:reason:)`` where the library gives
     ///   none.
@@ -54,7 +54,7 @@ public struct PhotoAssetSource: BlockingImageSource {
     private func image(_ request: RenderRequest, _ options: PHImageRequestOptions) throws -> PixelImage {
         if request.cancellation.isCancelled { throw ImagePipelineError.cancelled(source: asset.localIdentifier) }
         let own = PixelSize(width: asset.pixelWidth, height: asset.pixelHeight)
-        // A crop is cut from a picture that covers it.
+        // A crop is cut from an image that covers it.
         var covering = request.resizer
         if case .crop = request.mode { covering.mode = .fill }
         let wanted = try covering.targetSize(for: own)

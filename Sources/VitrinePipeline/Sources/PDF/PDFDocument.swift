@@ -321,7 +321,7 @@ package enum PDFWorkers {
     /// Processes for everybody, one for each processor at most.
     package static let shared = WorkerPool(program: program, recycling: recycling)
 
-    /// A fresh helper has to open its documents again: it is replaced more rarely than one that decodes pictures.
+    /// A fresh helper has to open its documents again: it is replaced more rarely than one that decodes images.
     package static var recycling: WorkerRecycling {
         var recycling = WorkerRecycling()
         recycling.maximumServed = 10_000

@@ -5,7 +5,7 @@ import VitrineImaging
 /// One page of a PDF document as a source of images.
 ///
 /// A page is drawn at the size that is wanted, upright as it says itself: its crop box as far as it lies within the
-/// media box, with annotations and filled-in forms. Pages have no pixels; where the rule asks for a picture's own size,
+/// media box, with annotations and filled-in forms. Pages have no pixels; where the rule asks for an image's own size,
 /// it is 1 pixel a point.
 package struct PDFPageSource: FileBackedSource, BlockingImageSource {
     /// Draws a page in a way of its own: `page` draws it as it is, at any size, and may be called or not.

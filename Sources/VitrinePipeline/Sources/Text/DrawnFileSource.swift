@@ -13,12 +13,12 @@ package struct DrawnFileSource: FileBackedSource, BlockingImageSource {
     package let input: ImageInput
     /// How it is drawn.
     package let kind: TextParameters.Kind
-    /// Identifies the picture instead of its file.
+    /// Identifies the image instead of its file.
     package var identifier: CacheKey?
     private let workers: WorkerPool
     private let content: InputIdentity
 
-    /// A picture of a file or of bytes.
+    /// An image of a file or of bytes.
     package init(_ input: ImageInput, as kind: TextParameters.Kind, workers: WorkerPool = TextWorkers.shared) {
         self.input = input
         self.kind = kind
@@ -33,7 +33,7 @@ package struct DrawnFileSource: FileBackedSource, BlockingImageSource {
         return kind == .text ? key.appending("text \(input.fileExtension)") : key
     }
 
-    /// The picture.
+    /// The image.
     ///
     /// - Throws: ``ImagePipelineError``: ``ImagePipelineError/damaged(source:reason:)`` for a font without glyphs that
     ///   can be drawn, ``ImagePipelineError/helperMissing(_:source:)`` without the helper.

@@ -182,7 +182,7 @@ extension VideoFrameSource {
 }
 
 extension PixelImage {
-    /// Whether two pictures have the same size and pixels.
+    /// Whether two images have the same size and pixels.
     fileprivate func shows(_ other: PixelImage) -> Bool {
         guard size == other.size, alpha == other.alpha else { return false }
         return withUnsafeBytes { one in

@@ -38,20 +38,20 @@ package struct VideoFrameSource: FileBackedSource, BlockingImageSource {
     package var precision = Precision.nearestKeyFrame
     /// Whether a second beyond the end gives the video's last frame instead of an error. Default false.
     package var clampsToEnd = false
-    /// Whether a picture attached to the file, such as a video's box or a record's cover, goes before the video, and
+    /// Whether an image attached to the file, such as a video's box or a record's cover, goes before the video, and
     /// makes up for none. Default false.
     ///
-    /// Such pictures are found in this process. The helper is asked where that finds none.
+    /// Such images are found in this process. The helper is asked where that finds none.
     package var prefersCoverArt = false
     /// Whether an attached picture makes up for a missing video, without going before one: for containers that hold
     /// both. Default false.
     package var coverReplacesNoVideo = false
     /// The attached picture to show, if there are several. Default the front cover.
     package var cover = RecordingCover.Kind.front
-    /// Whether a picture beside a file, such as `cover.jpg` or `folder.png`, makes up for a missing one. Default false:
+    /// Whether an image beside a file, such as `cover.jpg` or `folder.png`, makes up for a missing one. Default false:
     /// no file but the named one is opened.
     package var allowsSiblingCover = false
-    /// Whether the loudness of the sound is drawn where there is neither a picture nor a video. Default false.
+    /// Whether the loudness of the sound is drawn where there is neither an image nor a video. Default false.
     package var drawsWaveform = false
     /// Identifies the frame instead of its file and second.
     package var identifier: CacheKey?
@@ -135,7 +135,7 @@ package struct VideoFrameSource: FileBackedSource, BlockingImageSource {
             recording.prefersCoverArt = true
             return try recording.image(request)
         } catch let error as ImagePipelineError where allowsSiblingCover || drawsWaveform {
-            // A recording needs no helper to be shown by a file beside it; whether a film has pictures, only it knows.
+            // A recording needs no helper to be shown by a file beside it; whether a film has images, only it knows.
             let hasSoundOnly = if case .noVideo = error { true } else { prefersCoverArt && !workers.isAvailable }
             guard hasSoundOnly else { throw error }
             if allowsSiblingCover, let path = siblingCover { return try ImageFileSource(path: path).image(request) }
@@ -144,7 +144,7 @@ package struct VideoFrameSource: FileBackedSource, BlockingImageSource {
         }
     }
 
-    /// The picture attached to the file; nil for none that can be read.
+    /// The image attached to the file; nil for none that can be read.
     private func attachedPicture(_ request: RenderRequest) throws -> PixelImage? {
         let found: RecordingCover?
         do throws(ImageError) {
@@ -162,7 +162,7 @@ package struct VideoFrameSource: FileBackedSource, BlockingImageSource {
         }
     }
 
-    /// A file beside the recording whose name says that it is its picture; links are none.
+    /// A file beside the recording whose name says that it is its image; links are none.
     private var siblingCover: String? {
         guard case .file(let path) = input else { return nil }
         let directory = path.lastIndex(of: "/").map { path[...$0].count > 1 ? String(path[..<$0]) : "/" } ?? "."

@@ -15,7 +15,7 @@ public struct VideoInfo: Sendable, Hashable {
     /// Whether there are moving pictures. Attached pictures are none.
     public var hasVideo: Bool
     package var hasAudio: Bool
-    /// Whether a picture is attached, as to music.
+    /// Whether an image is attached, as to music.
     package var hasCoverArt: Bool
     /// Pixels as the video is shown: square ones, upright. 0 by 0 without video.
     public var size: PixelSize
