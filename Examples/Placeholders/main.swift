@@ -1,4 +1,4 @@
-// Three placeholders of one image that fit beside its record in a database. A second argument names a directory for them.
+// Three placeholders of one image that fit beside its record in a database. A second argument is a directory for them.
 import Foundation
 import Vitrine
 

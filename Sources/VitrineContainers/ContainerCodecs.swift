@@ -1,7 +1,7 @@
 import VitrineImageCore
 
 extension Codecs {
-    /// Files that are shown by an image inside them, and recordings and films.
+    /// Files that are shown by an image inside them, and recordings and videos.
     package static let containers = Codecs(
         ([
             TIFFRawLocator.self, CanonRaw3Locator.self, CanonHeapLocator.self, FujifilmRawLocator.self,

@@ -1,6 +1,6 @@
 import VitrineImageCore
 
-/// Recordings and films.
+/// Recordings and videos.
 ///
 /// Images are read from ID3v2 (in MP3, AIFF, WAV and DSF), FLAC, Vorbis comments (in Ogg), MP4, APEv2, ASF and
 /// Matroska. An image that is a web address is never followed.

@@ -1,6 +1,6 @@
 import VitrineImageCore
 
-/// The containers of recordings and films, by their content.
+/// The containers of recordings and videos, by their content.
 enum MediaSignatures {
     /// The container of an input; nil for other content.
     static func format(of reader: ByteReader) throws(ImageError) -> MediaFormat? {
@@ -57,7 +57,7 @@ enum MediaSignatures {
         }
     }
 
-    // MARK: Recordings and films in one container
+    // MARK: Recordings and videos in one container
 
     /// The streams of Ogg begin one behind the other.
     private static func ogg(_ reader: ByteReader) throws(ImageError) -> MediaFormat {

@@ -9,9 +9,9 @@ package struct ClipParameters: Sendable, Equatable {
 
     /// The length in seconds, above 0.
     package var seconds = 3.0
-    /// Frames a second, above 0. A film with fewer gives those that it has.
+    /// Frames a second, above 0. A video with fewer gives those that it has.
     package var framesPerSecond = 10.0
-    /// Whether the clip has parts from all over the film instead of one that begins at its poster.
+    /// Whether the clip has parts from all over the video instead of one that begins at its poster.
     package var isSpread = false
     package var target = DocumentTarget()
 

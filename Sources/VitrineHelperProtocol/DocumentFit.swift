@@ -7,7 +7,7 @@ package enum DocumentFit: UInt8, Sendable {
     case cover = 2
     /// Like ``inside``, never enlarged; a side of 0 is no limit.
     case limit = 3
-    /// The own size: as displayed for a film, 1 pixel a point for a page.
+    /// The own size: as displayed for a video, 1 pixel a point for a page.
     case none = 4
 
     /// Converts a mode of images. The client cuts crops.

@@ -115,7 +115,7 @@ package enum VideoFailure: Sendable, Equatable {
     case noVideo
     /// The file has no sound, where its waveform is wanted.
     case noSound
-    /// The requested second lies behind the end of the film at `duration` seconds.
+    /// The requested second lies behind the end of the video at `duration` seconds.
     case beyondEnd(duration: Double)
 
     private static let endPrefix = "no frame after second "

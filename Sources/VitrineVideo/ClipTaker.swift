@@ -2,19 +2,19 @@ import CVitrineFFmpeg
 import VitrineHelperProtocol
 import VitrineImaging
 
-/// Decodes the frames of a short clip of a film, at the rate and size of the clip.
+/// Decodes the frames of a short clip of a video, at the rate and size of the clip.
 ///
-/// Where the film has at least twice the rate of the clip, frames that no other builds on are not decoded. Frames have
+/// Where the video has at least twice the rate of the clip, frames that no other builds on are not decoded. Frames have
 /// their own times, so that the motion stays even.
 struct ClipTaker {
     private let video: OpenVideo
     private let parameters: ClipParameters
     private let taker: FrameTaker
 
-    /// Parts of a clip that is spread over the film, and the part of the film that they come from.
+    /// Parts of a clip that is spread over the video, and the part of the video that they come from.
     private static let parts = 6
     private static let spread = (from: 0.1, to: 0.9)
-    /// Films at least so many times as long as the clip are spread.
+    /// Videos at least so many times as long as the clip are spread.
     private static let longFilm = 2.0
     /// The share of a frame's time by which frames may come early.
     private static let earliness = 0.01
@@ -48,7 +48,7 @@ struct ClipTaker {
         return clip
     }
 
-    /// A stretch of the film.
+    /// A stretch of the video.
     private struct Part {
         var start: Double
         var seconds: Double
@@ -91,7 +91,7 @@ struct ClipTaker {
                 let next = try video.next(at: wanted, budget: FrameTaker.budget)
             else { break }
             let second = next.second.isFinite ? next.second : wanted
-            // The film has ended before.
+            // The video has ended before.
             guard second > shown else { break }
             clip.seconds[clip.frameCount - 1] = second - shown
             (frame, shown) = (next, second)
@@ -115,7 +115,7 @@ struct ClipTaker {
     private func append(_ frame: cffmpeg_frame, to clip: inout VideoClip) throws(ImageError) {
         let image = try taker.picture(frame)
         if clip.frameCount == 0 { clip.size = image.size }
-        // A film may change its shape.
+        // A video may change its shape.
         guard image.size == clip.size else { throw .corrupt(input: "input", reason: "its frames change their size") }
         let (bytes, overflow) = (clip.size.pixelCount * 3).multipliedReportingOverflow(by: clip.frameCount + 1)
         guard !overflow, bytes <= ClipParameters.maximumBytes else {

@@ -57,7 +57,7 @@ struct FrameReader {
             alpha: frame.plane_count > 3 ? .straight : .none, samplesAreMeans: areMeans)
     }
 
-    /// Colours of standard range are shown by the curve of sRGB, with any of the usual curves in the film: screens do
+    /// Colours of standard range are shown by the curve of sRGB, with any of the usual curves in the video: screens do
     /// not invert the curve of a camera.
     private var profile: [UInt8]? {
         let isHighRange = frame.transfer == 16 || frame.transfer == 18
@@ -193,7 +193,7 @@ struct FrameReader {
     }
 }
 
-/// The shape of a film: stored, with square pixels, and upright.
+/// The shape of a video: stored, with square pixels, and upright.
 struct FrameShape: Equatable {
     /// The size of coded pixels.
     let stored: PixelSize

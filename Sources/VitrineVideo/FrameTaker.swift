@@ -3,16 +3,16 @@ import VitrineCore
 import VitrineHelperProtocol
 import VitrineImaging
 
-/// Decodes frames of one film to images.
+/// Decodes frames of one video to images.
 struct FrameTaker {
     let video: OpenVideo
     let rule: ImageResizer
 
     /// The most frames decoded to reach a second: five minutes from the nearest key frame.
     static let budget = 9_000
-    /// The most packets read in search of a decodable frame, in films without key frames.
+    /// The most packets read in search of a decodable frame, in videos without key frames.
     private static let unmarkedBudget = 600
-    /// The most seconds from the last frame to the requested second in films of unknown length.
+    /// The most seconds from the last frame to the requested second in videos of unknown length.
     private static let slack = 1.0
 
     /// The most seconds from the requested second to a frame: rounding of time stamps.
@@ -21,7 +21,7 @@ struct FrameTaker {
     /// Returns the frame at a second.
     ///
     /// - Parameter isExact: Whether to take the frame displayed at that second. Otherwise the nearest key frame, or the
-    ///   next frame of a film without key frames.
+    ///   next frame of a video without key frames.
     func frame(at second: Double, isExact: Bool, clampsToEnd: Bool) throws(ImageError) -> PixelImage {
         if !isExact {
             try begin(keyFrames: true)

@@ -51,7 +51,7 @@ final class OpenVideo {
     var duration: Double { facts.duration }
     var orientation: Orientation { Orientation(rawValue: Int(facts.orientation)) ?? .up }
 
-    /// The film's shape according to its header.
+    /// The video's shape according to its header.
     var shape: FrameShape {
         FrameShape(
             stored: PixelSize(width: Int(facts.width), height: Int(facts.height)),
@@ -80,7 +80,7 @@ final class OpenVideo {
 
     // MARK: Frames
 
-    /// Prepares to decode frames of the film or of the attached picture.
+    /// Prepares to decode frames of the video or of the attached picture.
     ///
     /// - Parameters:
     ///   - dropsUnneeded: Whether frames are left out that no other builds on.

@@ -3,7 +3,7 @@ import VitrineImaging
 
 /// Searches for a good poster: usually the first key frame, or a later one after a black or plain beginning.
 ///
-/// Examines at most ``firstFrames`` key frames from the beginning, one at each of ``places`` of the film, and two
+/// Examines at most ``firstFrames`` key frames from the beginning, one at each of ``places`` of the video, and two
 /// frames between if these repeat one key frame. Takes the best of them when none is good.
 struct PosterSearch {
     private let taker: FrameTaker
@@ -23,7 +23,7 @@ struct PosterSearch {
         self.taker = taker
     }
 
-    /// The second of the poster, from the film's first frame; 0 when no frame can be decoded.
+    /// The second of the poster, from the video's first frame; 0 when no frame can be decoded.
     func bestSecond() -> Double {
         var search = self
         // Damage may lie behind the best one.

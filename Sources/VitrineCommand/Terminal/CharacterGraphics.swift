@@ -148,8 +148,8 @@ enum TextImage {
 /// Reduces the colours of an image so that areas keep their mean.
 ///
 /// Each pixel gets the nearest colour, and its error, or a part of it, is distributed to those that follow, in rows of
-/// alternating direction. Source: R. W. Floyd, L. Steinberg, An Adaptive Algorithm for Spatial Greyscale, Proceedings of
-/// the SID 17 (1976).
+/// alternating direction. Source: R. W. Floyd, L. Steinberg, An Adaptive Algorithm for Spatial Greyscale, Proceedings
+/// of the SID 17 (1976).
 enum ErrorDiffusion {
     /// Returns the image in other colours, with its alpha. Pixels less than half opaque neither give nor take errors.
     ///

@@ -42,7 +42,7 @@ public struct Codec: Sendable {
     package let header: Header?
     /// Finds the images in a file of such a format.
     package let locator: (any PictureLocating.Type)?
-    /// Reads recordings and films, whose formats are none of ``formats``.
+    /// Reads recordings and videos, whose formats are none of ``formats``.
     package let media: (any MediaReading.Type)?
     /// Whether headers and pixels are read in a worker process where there is one. False for formats whose code has
     /// earned to read foreign bytes beside the memory of a program; see `Security.md`.
@@ -98,7 +98,7 @@ public struct Codec: Sendable {
         }
     }
 
-    /// A codec of recordings and films.
+    /// A codec of recordings and videos.
     package init(media: any MediaReading.Type) {
         (formats, header, locator, self.media) = ([], nil, nil, media)
         (needsIsolation, isRegistered, decoders, encoders) = (true, false, [], [])
@@ -148,7 +148,7 @@ package struct Codecs: Sendable {
     /// How files that hold images are read.
     package var locators: [any PictureLocating.Type] { all.compactMap(\.locator) }
 
-    /// How recordings and films are read.
+    /// How recordings and videos are read.
     package var media: [any MediaReading.Type] { all.compactMap(\.media) }
 
     /// The formats of files that hold images.
@@ -177,7 +177,7 @@ package struct Codecs: Sendable {
         return nil
     }
 
-    /// The container of a recording or a film by its content; nil for other content.
+    /// The container of a recording or a video by its content; nil for other content.
     package func mediaFormat(of reader: ByteReader) throws(ImageError) -> MediaFormat? {
         for media in media {
             if let format = try media.format(of: reader) { return format }

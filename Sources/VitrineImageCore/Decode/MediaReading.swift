@@ -1,4 +1,4 @@
-/// An image attached to a recording or a film: the cover of a record, the box of a film.
+/// An image attached to a recording or a video: the cover of a record, the box of a video.
 package struct RecordingCover: Sendable {
     /// The subject of an image, by the numbers of ID3v2 (`APIC`), which the other containers share.
     package enum Kind: Int, Sendable, Hashable, CaseIterable {
@@ -20,7 +20,7 @@ package struct RecordingCover: Sendable {
     }
 }
 
-/// Recognises recordings and films, and finds the images attached to them.
+/// Recognises recordings and videos, and finds the images attached to them.
 ///
 /// Pure Swift, bounds-checked, with a bound on the work: input is foreign.
 package protocol MediaReading: Sendable {

@@ -16,8 +16,8 @@
 /// let negative = try photo.processed(by: [ImageProcessor(Inverted())])
 /// ```
 ///
-/// The library calls a processor on a thread that may block. A processor accepts every ``PixelImage/Alpha`` and returns an
-/// image with the correct one.
+/// The library calls a processor on a thread that may block. A processor accepts every ``PixelImage/Alpha`` and returns
+/// an image with the correct one.
 public protocol ImageProcessing: Sendable {
     /// The name of the step with all its parameters, as part of cache keys.
     ///

@@ -10,7 +10,7 @@ import VitrineCore
 /// ```
 ///
 /// A frame that shows the same pixels as the one before prolongs it. In WebP, a frame stores the rectangle that has
-/// changed. Encoders of video do better at that, so that an AVIF sequence of a film has about a quarter of the bytes;
+/// changed. Encoders of video do better at that, so that an AVIF sequence of a video has about a quarter of the bytes;
 /// fewer programs show it. Not for several threads at a time.
 public final class AnimationEncoder {
     /// The number of frames in the file so far.

@@ -2,7 +2,7 @@ import VitrineCore
 import VitrineImageCore
 
 extension RecordingCover {
-    /// Finds in this process the image of a recording or a film.
+    /// Finds in this process the image of a recording or a video.
     ///
     /// - Parameters:
     ///   - source: The recording.

@@ -32,7 +32,7 @@ package struct DesktopThumbnailCache: Sendable, Hashable {
         package var size: PixelSize?
         /// Pages of a document.
         package var pageCount: Int?
-        /// Length of a film, in seconds.
+        /// Length of a video, in seconds.
         package var duration: Double?
 
         package init(

@@ -16,11 +16,11 @@ public import VitrineImaging
 /// The result is a file without sound, of at most 300 frames. Of a video the helper `vitrine-video` decodes the frames
 /// that are shown; where that has at least twice the rate, frames that no other builds on are left out.
 public struct ClipRequest: Sendable {
-    /// The part of a film or an animation that a clip shows.
+    /// The part of a video or an animation that a clip shows.
     public enum Part: Sendable, Hashable {
-        /// One stretch that begins at the poster of a film, or at the beginning of an animation.
+        /// One stretch that begins at the poster of a video, or at the beginning of an animation.
         case beginning
-        /// Parts of half a second of the default length from all over a film; all of an animation, faster if it is
+        /// Parts of half a second of the default length from all over a video; all of an animation, faster if it is
         /// longer.
         case spread
     }

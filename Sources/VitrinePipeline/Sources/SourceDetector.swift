@@ -85,7 +85,7 @@ package enum SourceDetector {
         }
     }
 
-    /// How many pages, or frames, a file has. Films have 1.
+    /// How many pages, or frames, a file has. Videos have 1.
     ///
     /// - Throws: ``ImagePipelineError``.
     package static func pageCount(

@@ -135,7 +135,7 @@ package struct VideoFrameSource: FileBackedSource, BlockingImageSource {
             recording.prefersCoverArt = true
             return try recording.image(request)
         } catch let error as ImagePipelineError where allowsSiblingCover || drawsWaveform {
-            // A recording needs no helper to be shown by a file beside it; whether a film has images, only it knows.
+            // A recording needs no helper to be shown by a file beside it; whether a video has images, only it knows.
             let hasSoundOnly = if case .noVideo = error { true } else { prefersCoverArt && !workers.isAvailable }
             guard hasSoundOnly else { throw error }
             if allowsSiblingCover, let path = siblingCover { return try ImageFileSource(path: path).image(request) }
