@@ -19,7 +19,7 @@ package struct VideoParameters: Sendable, Equatable {
     package var second = 0.0
     /// Whether requests behind the end get the last frame.
     package var clampsToEnd = false
-    /// Whether an attached picture takes precedence over frames.
+    /// Whether an attached image takes precedence over frames.
     package var prefersCover = false
     package var target = DocumentTarget()
 

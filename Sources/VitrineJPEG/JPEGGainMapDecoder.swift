@@ -58,7 +58,7 @@ package struct JPEGGainMapDecoder: ImageDecoding {
 }
 
 extension JPEGApplication {
-    /// The files behind the picture that its multi-picture index and its XMP list.
+    /// The files behind the image that its multi-picture index and its XMP list.
     fileprivate static func pictures(of reader: ByteReader) -> [Range<Int>] {
         guard let application = try? JPEGApplication(reader, 0..<reader.count) else { return [] }
         let indexed = application.multiPicture.map { MultiPictureIndex.pictures(reader, $0).map(\.range) } ?? []

@@ -64,7 +64,7 @@ struct FrameTaker {
         [0, 3, 12, 60].filter { $0 == 0 || $0 < second } + (second > 0 ? [second] : [])
     }
 
-    /// Returns the attached picture.
+    /// Returns the attached image.
     func cover() throws(ImageError) -> PixelImage {
         try video.begin(cover: true, keyFrames: false, reduction: 1, side: 0)
         guard let frame = try video.next() else {

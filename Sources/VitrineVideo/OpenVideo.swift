@@ -80,7 +80,7 @@ final class OpenVideo {
 
     // MARK: Frames
 
-    /// Prepares to decode frames of the video or of the attached picture.
+    /// Prepares to decode frames of the video or of the attached image.
     ///
     /// - Parameters:
     ///   - dropsUnneeded: Whether frames are left out that no other builds on.

@@ -28,7 +28,7 @@ package protocol MediaReading: Sendable {
     /// the first bytes should suffice to say no.
     static func format(of reader: ByteReader) throws(ImageError) -> MediaFormat?
 
-    /// The attached pictures; none if the input is no recording. Damage ends the search.
+    /// The attached images; none if the input is no recording. Damage ends the search.
     ///
     /// - Parameter kind: The subject of the first ones. Front covers follow, then those of no particular kind, then
     ///   any, icons last.

@@ -43,10 +43,10 @@ package struct VideoFrameSource: FileBackedSource, BlockingImageSource {
     ///
     /// Such images are found in this process. The helper is asked where that finds none.
     package var prefersCoverArt = false
-    /// Whether an attached picture makes up for a missing video, without going before one: for containers that hold
+    /// Whether an attached image makes up for a missing video, without going before one: for containers that hold
     /// both. Default false.
     package var coverReplacesNoVideo = false
-    /// The attached picture to show, if there are several. Default the front cover.
+    /// The attached image to show, if there are several. Default the front cover.
     package var cover = RecordingCover.Kind.front
     /// Whether an image beside a file, such as `cover.jpg` or `folder.png`, makes up for a missing one. Default false:
     /// no file but the named one is opened.

@@ -12,7 +12,7 @@ import Foundation
 public struct VideoInfo: Sendable, Hashable {
     /// Length of the video, or of the sound where there is no video, in seconds; nil when the file does not tell.
     public var duration: Double?
-    /// Whether there are moving pictures. Attached pictures are none.
+    /// Whether there is a video stream. An attached image is none.
     public var hasVideo: Bool
     package var hasAudio: Bool
     /// Whether an image is attached, as to music.
