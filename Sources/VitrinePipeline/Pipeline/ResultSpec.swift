@@ -46,7 +46,7 @@ struct ResultSpec: Hashable, Sendable {
         return growsNever || (other.allowsUpscaling && other.mode != .limit)
     }
 
-    /// Whether the box alone rules out that an image of this rule has twice the pixels of one of `other`.
+    /// Whether the box alone rules out that a picture of this rule has twice the pixels of one of `other`.
     func isLarge(for other: ResultSpec) -> Bool {
         mode == .none || mode == .limit || size.longestSide >= 2 * other.size.longestSide
     }
