@@ -115,7 +115,7 @@ package final class DatabaseWriter: Sendable {
 
     /// ``write(_:)`` for threads that may block. Never from a job: it would wait for itself.
     package func writeBlocking<Value: Sendable>(_ job: @escaping @Sendable (Database) throws -> Value) throws -> Value {
-        let promise = Promise<Result<Value, any Error>>()
+        let promise = AsyncPromise<Result<Value, any Error>>()
         submit(job) { promise.fulfill($0) }
         return try promise.wait().get()
     }

@@ -61,7 +61,7 @@ package final class LoopbackServer: Sendable {
 
     /// A door for threads.
     package final class Barrier: Sendable {
-        private let promise = Promise<Bool>()
+        private let promise = AsyncPromise<Bool>()
         package init() {}
         package func open() { promise.fulfill(true) }
         package func wait() { _ = promise.wait() }

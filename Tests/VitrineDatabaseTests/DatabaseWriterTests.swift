@@ -31,7 +31,7 @@ import VitrineDatabase
 
     /// Jobs that all go into one transaction: they are queued while the writer is held up by a first one.
     private func together(_ writer: DatabaseWriter, _ submit: () -> Void) throws {
-        let started = Promise<Void>(), go = Promise<Void>()
+        let started = AsyncPromise<Void>(), go = AsyncPromise<Void>()
         writer.submit { _ in
             started.fulfill(())
             go.wait()
@@ -164,7 +164,7 @@ import VitrineDatabase
     }
 
     @Test func whatWasSubmittedIsWrittenAfterTheWriterIsLetGo() throws {
-        let done = Promise<Void>()
+        let done = AsyncPromise<Void>()
         do {
             let writer = try writer()
             for _ in 0..<100 { writer.submit { try Self.insert(1, $0) } completion: { _ in } }

@@ -50,7 +50,7 @@ struct AdapterFixture: Sendable {
 /// A source that waits for its gate.
 struct SlowSource: BlockingImageSource {
     let key: CacheKey
-    let gate = Promise<Void>()
+    let gate = AsyncPromise<Void>()
     let make: @Sendable (RenderRequest) throws -> PixelImage
 
     init(key: CacheKey, make: @escaping @Sendable (RenderRequest) throws -> PixelImage) {

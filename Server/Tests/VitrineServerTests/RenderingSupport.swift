@@ -47,7 +47,7 @@ final class Origin: Sendable {
 
     /// Starts a server on a port that the system chooses.
     static func start(_ answer: @escaping @Sendable (HTTPRequest) async -> Answer) async throws -> Origin {
-        let port = Promise<Int>()
+        let port = AsyncPromise<Int>()
         let log = RequestLog()
         let responder = CallbackResponder<BasicRequestContext> { request, _ in
             let received = HTTPRequest(path: request.uri.path, headers: request.headers)

@@ -18,7 +18,7 @@ import VitrineServer
     // MARK: Sharing
 
     @Test func aThousandRequestsAreOneFetchAndOneRender() async throws {
-        let gate = Promise<Void>()
+        let gate = AsyncPromise<Void>()
         let body = try Samples.bytes("lake.jpg")
         let origin = try await Origin.start { _ in
             await gate.value()
@@ -44,7 +44,7 @@ import VitrineServer
     }
 
     @Test func fiveSizesAreOneFetchAndOneDecode() async throws {
-        let gate = Promise<Void>()
+        let gate = AsyncPromise<Void>()
         let body = try Samples.bytes("lake.jpg")
         let origin = try await Origin.start { _ in
             await gate.value()
@@ -237,7 +237,7 @@ import VitrineServer
     }
 
     @Test func silentAndAbsentServersAreErrorsOfGateways() async throws {
-        let gate = Promise<Void>()
+        let gate = AsyncPromise<Void>()
         let origin = try await Origin.start { _ in
             await gate.value()
             return .init()
@@ -269,7 +269,7 @@ import VitrineServer
     // MARK: Ends
 
     @Test func theLastCancelledRequestStopsTheLoad() async throws {
-        let gate = Promise<Void>()
+        let gate = AsyncPromise<Void>()
         let origin = try await Origin.start { _ in
             await gate.value()
             return .init()
@@ -295,7 +295,7 @@ import VitrineServer
     }
 
     @Test func aRequestEndsAtItsDeadline() async throws {
-        let gate = Promise<Void>()
+        let gate = AsyncPromise<Void>()
         let body = try Samples.bytes("leaf.png")
         let origin = try await Origin.start { _ in
             await gate.value()
@@ -315,7 +315,7 @@ import VitrineServer
     }
 
     @Test func fullQueuesRefuseAtOnce() async throws {
-        let gate = Promise<Void>()
+        let gate = AsyncPromise<Void>()
         let origin = try await Origin.start { _ in
             await gate.value()
             return .init(status: 404)
@@ -342,7 +342,7 @@ import VitrineServer
     }
 
     @Test func oneSlowHostLeavesRoomForOthers() async throws {
-        let gate = Promise<Void>()
+        let gate = AsyncPromise<Void>()
         let slow = try await Origin.start { _ in
             await gate.value()
             return .init(status: 404)

@@ -99,7 +99,7 @@ extension ValueCache {
     /// - Parameter levels: The levels to clear, by their write bits. `.memory` alone takes effect immediately.
     /// - Throws: The error of the disk. Memory is cleared in any case.
     public func removeAll(levels: CacheLevels = .all) async throws(CacheError) {
-        let outcome = Promise<Result<Void, CacheError>>()
+        let outcome = AsyncPromise<Result<Void, CacheError>>()
         storage.removeAllEntries(levels: levels) { outcome.fulfill($0) }
         try await outcome.value().get()
     }

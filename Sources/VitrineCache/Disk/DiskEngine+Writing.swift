@@ -163,7 +163,7 @@ extension DiskEngine {
 
     /// Removes everything, and waits until it is gone.
     func removeAll() throws(CacheError) {
-        let outcome = Promise<Result<Void, CacheError>>()
+        let outcome = AsyncPromise<Result<Void, CacheError>>()
         var dropped: [EntryKey: Operation] = [:]
         try removeAll(dropping: &dropped) { outcome.fulfill($0) }
         dropped = [:]

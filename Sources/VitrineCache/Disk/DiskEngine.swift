@@ -104,7 +104,7 @@ final class DiskEngine: Sendable {
     func onWriterAndWait<Result: Sendable>(
         _ body: @escaping @Sendable (DiskEngine) throws(CacheError) -> Result
     ) throws(CacheError) -> Result {
-        let promise = Promise<Swift.Result<Result, CacheError>>()
+        let promise = AsyncPromise<Swift.Result<Result, CacheError>>()
         onWriter { engine in
             promise.fulfill(Swift.Result { () throws(CacheError) in try body(engine) })
         }

@@ -7,7 +7,7 @@ package final class PendingWrites: Sendable {
         /// With the disk's epoch: a write that was requested before everything was removed is dropped.
         var pending: [(operation: Operation, key: CacheKey, epoch: Int)] = []
         var isDraining = false
-        var waiters: [Promise<Void>] = []
+        var waiters: [AsyncPromise<Void>] = []
     }
 
     private let disk: DiskCache
@@ -75,10 +75,10 @@ package final class PendingWrites: Sendable {
     func waitUntilIdleBlocking() { drained()?.wait() }
 
     /// Fulfilled when no write waits here; nil if none does.
-    private func drained() -> Promise<Void>? {
+    private func drained() -> AsyncPromise<Void>? {
         state.withLock { state in
             guard state.isDraining else { return nil }
-            let drained = Promise<Void>()
+            let drained = AsyncPromise<Void>()
             state.waiters.append(drained)
             return drained
         }
@@ -97,7 +97,7 @@ package final class PendingWrites: Sendable {
     private func drain() {
         while true {
             let (next, waiters) = state.withLock {
-                state -> ((operation: Operation, key: CacheKey, epoch: Int)?, [Promise<Void>]) in
+                state -> ((operation: Operation, key: CacheKey, epoch: Int)?, [AsyncPromise<Void>]) in
                 guard state.pending.isEmpty else { return (state.pending.removeFirst(), []) }
                 state.isDraining = false
                 defer { state.waiters = [] }

@@ -269,7 +269,7 @@ extension WorkQueue {
     private nonisolated(nonsending) func wait(
         for item: WorkItem, deadline: ContinuousClock.Instant? = nil
     ) async throws {
-        let admission = Promise<Bool>()
+        let admission = AsyncPromise<Bool>()
         let isQueued = enqueue(
             item,
             onCancel: { admission.fulfill(false) },

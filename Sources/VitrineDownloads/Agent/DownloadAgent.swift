@@ -47,7 +47,7 @@ public struct DownloadAgent: Sendable {
     ///   that ends the process.
     @discardableResult
     public func stop() async throws(DownloadError) -> Bool {
-        let ended = Promise<Void>()
+        let ended = AsyncPromise<Void>()
         guard let link = try await link(atEnd: { ended.fulfill(()) }) else { return false }
         guard try await link.ask(.stop) != nil else { return false }
         let end = Task {

@@ -103,7 +103,7 @@ package final class SourceCaller: Sendable {
         priority: PrioritySource = PrioritySource(),
         _ start: (_ call: Call, _ deliver: @escaping @Sendable (Result<Value, any Error>) -> Void) -> Void
     ) async throws -> Value {
-        let result = Promise<Result<Value, any Error>>()
+        let result = AsyncPromise<Result<Value, any Error>>()
         let call = newCall(priority)
         start(call) { result.fulfill($0) }
         do {

@@ -168,7 +168,7 @@ extension ImageTask {
     ///   Cancelling the task leaves the request as it is.
     public var value: PixelImage {
         get async throws {
-            let pending = Promise<Result<PixelImage, any Error>>()
+            let pending = AsyncPromise<Result<PixelImage, any Error>>()
             observeResult { result in
                 pending.fulfill(result.mapError { $0.isCancellation ? CancellationError() as any Error : $0 })
             }
@@ -196,7 +196,7 @@ extension ImageTask {
     /// - Throws: `CancellationError` when the waiting task is cancelled.
     package var sourcePreview: PixelImage? {
         get async throws {
-            let pending = Promise<PixelImage?>()
+            let pending = AsyncPromise<PixelImage?>()
             observeSourcePreview { pending.fulfill($0) }
             return try await pending.cancellableValue()
         }
@@ -216,7 +216,7 @@ extension ImageTask {
         /// - Throws: ``ImagePipelineError``.
         public func value() throws(ImagePipelineError) -> PixelImage {
             checkThread()
-            let promise = Promise<Result<PixelImage, ImagePipelineError>>()
+            let promise = AsyncPromise<Result<PixelImage, ImagePipelineError>>()
             task.observeResult { promise.fulfill($0) }
             return try promise.wait().get()
         }
@@ -224,7 +224,7 @@ extension ImageTask {
         /// Returns the preview of the source; nil if it has none, or if the image came first.
         public func preview() -> PixelImage? {
             checkThread()
-            let promise = Promise<PixelImage?>()
+            let promise = AsyncPromise<PixelImage?>()
             task.observeSourcePreview { promise.fulfill($0) }
             return promise.wait()
         }

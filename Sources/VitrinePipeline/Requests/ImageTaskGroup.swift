@@ -85,14 +85,14 @@ public final class ImageTaskSequence: ImageTaskGroup {
     ///
     /// - Throws: `CancellationError` when the waiting task is cancelled. The sequence goes on.
     public func finished() async throws {
-        let pending = Promise<Void>()
+        let pending = AsyncPromise<Void>()
         observeFinish { pending.fulfill(()) }
         try await pending.cancellableValue()
     }
 
     /// As ``finished()``, for threads that may block.
     public func waitUntilFinished() {
-        let promise = Promise<Void>()
+        let promise = AsyncPromise<Void>()
         observeFinish { promise.fulfill(()) }
         promise.wait()
     }

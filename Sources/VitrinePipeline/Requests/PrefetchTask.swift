@@ -133,7 +133,7 @@ extension ImagePipeline {
 
 /// Subscribes a prefetch to one image.
 private final class PrefetchSubscriber: JobSubscriber {
-    let made = Promise<Result<Made, any Error>>()
+    let made = AsyncPromise<Result<Made, any Error>>()
 
     var priority: RequestPriority { .veryLow }
     var executionPriority: RequestPriority { .veryLow }

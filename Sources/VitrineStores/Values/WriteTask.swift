@@ -52,7 +52,7 @@ public final class WriteTask: Sendable {
 
     /// Blocks until the value is stored, like ``committed()``.
     package func waitUntilCommitted() throws(StoreError) {
-        let promise = Promise<Result<Void, StoreError>>()
+        let promise = AsyncPromise<Result<Void, StoreError>>()
         onCompletion { promise.fulfill($0) }
         try promise.wait().get()
     }

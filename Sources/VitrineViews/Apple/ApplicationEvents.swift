@@ -47,7 +47,7 @@ public final class ApplicationEvents: Sendable {
 
     /// Performs work while the system does not suspend the program.
     private static func finish(_ work: @escaping @Sendable () async -> Void) {
-        let isOver = Promise<Bool>()
+        let isOver = AsyncPromise<Bool>()
         Task(priority: .userInitiated) {
             await work()
             isOver.fulfill(true)

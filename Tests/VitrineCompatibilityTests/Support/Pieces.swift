@@ -226,7 +226,7 @@ func holdMainActor(until condition: () -> Bool) { while !condition() { sched_yie
 /// An executor of one thread that does nothing until it is let.
 final class HeldExecutor: Sendable {
     let executor = BlockingExecutor(threads: 1, name: "held")
-    private let barrier = Promise<Bool>()
+    private let barrier = AsyncPromise<Bool>()
 
     init() { executor.submit { [barrier] in _ = barrier.wait() } }
 

@@ -4,7 +4,7 @@ import VitrineCore
 
 struct PromiseTests {
     @Test func firstValueIsKept() async {
-        let promise = Promise<Int>()
+        let promise = AsyncPromise<Int>()
         promise.fulfill(1)
         promise.fulfill(2)
         #expect(await promise.value() == 1)
@@ -12,7 +12,7 @@ struct PromiseTests {
     }
 
     @Test func tasksAndThreadsReceiveTheValue() async throws {
-        let promise = Promise<Int>(), pool = BlockingExecutor(threads: 4)
+        let promise = AsyncPromise<Int>(), pool = BlockingExecutor(threads: 4)
         async let first = promise.value()
         async let second = promise.cancellableValue()
         async let third = pool.run { promise.wait() }
@@ -23,7 +23,7 @@ struct PromiseTests {
     }
 
     @Test func cancellationEndsOneWaitOnly() async throws {
-        let promise = Promise<Int>()
+        let promise = AsyncPromise<Int>()
         let cancelled = Task { try await promise.cancellableValue() }
         let other = Task { try await promise.cancellableValue() }
         cancelled.cancel()
@@ -33,7 +33,7 @@ struct PromiseTests {
     }
 
     @Test func cancelledTaskStillReceivesAValueThatIsSet() async throws {
-        let promise = Promise<Int>()
+        let promise = AsyncPromise<Int>()
         promise.fulfill(4)
         let task = Task {
             while !Task.isCancelled { await Task.yield() }
@@ -44,7 +44,7 @@ struct PromiseTests {
     }
 
     @Test func uncancellableWaitOutlastsCancellation() async {
-        let promise = Promise<Int>()
+        let promise = AsyncPromise<Int>()
         let task = Task { await promise.value() }
         task.cancel()
         await Task.yield()

@@ -178,7 +178,7 @@ import VitrinePipeline
         let request = ImageTask(ImageRequest(source, resizing: .fit(100))).onImage { _ in calls.add(1) }
         service.start(request)
         // On this actor nothing of the delivery can come in between: it is made, and not told yet.
-        let made = Promise<Void>()
+        let made = AsyncPromise<Void>()
         Task.detached { _ = try? await request.value; made.fulfill(()) }
         made.wait()
         request.cancel()

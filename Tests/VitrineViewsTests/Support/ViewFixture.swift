@@ -44,7 +44,7 @@ struct SourceFailure: Error, Equatable {}
 /// A source that waits for its gate, without a look at the request's cancellation.
 struct SlowSource: BlockingImageSource {
     let key: CacheKey
-    let gate = Promise<Void>()
+    let gate = AsyncPromise<Void>()
     /// nil to fail.
     let text: String?
 

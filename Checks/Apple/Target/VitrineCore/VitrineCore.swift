@@ -31,7 +31,7 @@ public final class MemoryPressure: Sendable {
     public func send(_ level: Level) {}
 }
 
-package final class Promise<Value: Sendable>: Sendable {
+package final class AsyncPromise<Value: Sendable>: Sendable {
     package init() {}
     package func fulfill(_ value: Value) {}
     package func wait() -> Value { fatalError("a declaration") }

@@ -157,7 +157,7 @@ final class TileBands: Sendable {
         var pyramids: [CacheKey: Pyramid] = [:]
         var storing = 0
         /// Fulfilled when none is stored any more.
-        var stored = Promise<Void>()
+        var stored = AsyncPromise<Void>()
     }
 
     /// The bytes that the indexes of JPEG files may have.
@@ -276,10 +276,10 @@ final class TileBands: Sendable {
     func beginStoring() { state.withLock { $0.storing += 1 } }
 
     func endStoring() {
-        let stored = state.withLock { state -> Promise<Void>? in
+        let stored = state.withLock { state -> AsyncPromise<Void>? in
             state.storing -= 1
             guard state.storing == 0 else { return nil }
-            defer { state.stored = Promise() }
+            defer { state.stored = AsyncPromise() }
             return state.stored
         }
         stored?.fulfill(())

@@ -103,10 +103,10 @@ package final class PurgeFence: Sendable {
         var lastNamed = 0
         var nextStore = 0
         var stores: Set<Int> = []
-        var purgesThatWait: [(stores: Set<Int>, ready: Promise<Void>)] = []
+        var purgesThatWait: [(stores: Set<Int>, ready: AsyncPromise<Void>)] = []
         /// The loads under way of each key: how many of each epoch.
         var loads: [CacheKey: [Int: Int]] = [:]
-        var loadsThatWait: [CacheKey: [Promise<Void>]] = [:]
+        var loadsThatWait: [CacheKey: [AsyncPromise<Void>]] = [:]
     }
 
     private let state = Mutex(State())
@@ -153,7 +153,7 @@ package final class PurgeFence: Sendable {
     ///   - tag: The tag; nil for everything.
     ///   - isNamed: Whether sources get the tag from their servers.
     package func purge(_ tag: String?, isNamed: Bool = false) async {
-        let ready = Promise<Void>()
+        let ready = AsyncPromise<Void>()
         let mustWait = state.withLock { state in
             state.last += 1
             if let tag {
@@ -178,7 +178,7 @@ package final class PurgeFence: Sendable {
     /// with its bytes. ``endLoad(_:epoch:)`` must follow.
     package func beginLoad(_ key: CacheKey, epoch: Int) async {
         while true {
-            let ended = Promise<Void>()
+            let ended = AsyncPromise<Void>()
             let hasBegun = state.withLock { state in
                 if state.loads[key]?.keys.contains(where: { $0 < epoch }) == true {
                     state.loadsThatWait[key, default: []].append(ended)
@@ -194,7 +194,7 @@ package final class PurgeFence: Sendable {
 
     /// Ends the load of ``beginLoad(_:epoch:)``.
     package func endLoad(_ key: CacheKey, epoch: Int) {
-        let waiters = state.withLock { state -> [Promise<Void>] in
+        let waiters = state.withLock { state -> [AsyncPromise<Void>] in
             guard let count = state.loads[key]?[epoch] else { return [] }
             state.loads[key]?[epoch] = count > 1 ? count - 1 : nil
             if state.loads[key]?.isEmpty == true { state.loads[key] = nil }

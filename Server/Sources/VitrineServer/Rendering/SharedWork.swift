@@ -100,7 +100,7 @@ struct SharedPriority: Sendable {
 extension Task where Failure == Never {
     /// The value, or nil if it takes longer.
     func value(within time: Duration) async -> Success? {
-        let first = Promise<Success?>()
+        let first = AsyncPromise<Success?>()
         let timer = Task<Void, any Error> {
             try await Task<Never, Never>.sleep(for: time)
             first.fulfill(nil)

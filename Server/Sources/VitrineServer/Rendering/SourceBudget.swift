@@ -15,7 +15,7 @@ package final class SourceBudget: Sendable {
         let host: String?
         /// The bytes that the holder wants in all.
         let bytes: Int
-        let outcome = Promise<Outcome>()
+        let outcome = AsyncPromise<Outcome>()
     }
 
     private struct State {

@@ -96,7 +96,7 @@ final class SourceGroups: Sendable {
     private struct Member {
         let job: RenderJob
         let storedVersion: String?
-        let delivery = Promise<Delivery>()
+        let delivery = AsyncPromise<Delivery>()
     }
 
     private struct Group {
@@ -348,7 +348,7 @@ final class SourceGroups: Sendable {
     private func start(
         _ members: [Member], loaded: Loaded, place: Place, times: Times, priority: RequestPriority
     ) {
-        let start = Promise<Void>()
+        let start = AsyncPromise<Void>()
         var deliveries: [(Member, Delivery)] = []
         for member in members {
             do throws(RequestError) {
@@ -367,7 +367,7 @@ final class SourceGroups: Sendable {
     }
 
     private func request(
-        _ plan: RenderPlan, source: SourceTable.Source, original: SourceTable.Original, start: Promise<Void>,
+        _ plan: RenderPlan, source: SourceTable.Source, original: SourceTable.Original, start: AsyncPromise<Void>,
         priority: RequestPriority
     ) -> ImageRequest {
         let moment =

@@ -1,5 +1,5 @@
 /// A value that is set once. Any number of tasks and threads can wait for it, before or after that.
-public final class Promise<Value: Sendable>: Sendable {
+public final class AsyncPromise<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?
         var lastID = 0
