@@ -238,7 +238,7 @@ struct GalleryLoadTests {
                     return names
                 }
                 let expected = [
-                    "Skip to the pictures", "words", "dates", "sort", "theme", "album", "tile",
+                    "Skip to the photos", "words", "dates", "sort", "theme", "album", "tile",
                 ]
                 #expect(try walk(expected.count) == expected)
                 try page.press("Enter")

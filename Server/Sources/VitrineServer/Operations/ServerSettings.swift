@@ -169,7 +169,7 @@ package enum ServerSettings {
 
         // Pages
         setting("gallery", path: \.gallery, kind: .boolean) {
-            "Whether /gallery/ shows the images of local-root, read-only."
+            "Whether /gallery/ shows the files of local-root, read-only."
         },
         setting(
             "gallery-token", path: \.galleryToken,
