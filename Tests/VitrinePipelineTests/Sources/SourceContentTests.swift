@@ -15,7 +15,7 @@ import VitrinePipeline
         #expect(video.kind == .video && video.mediaType == "video/mp4")
         let recording = try #require(try SourceContent(of: .bytes(Array("RIFF1234WAVEfmt ".utf8))))
         #expect(recording.kind == .recording && recording.mediaType == "audio/x-wav")
-        let font = try #require(try SourceContent(of: .bytes(Array("OTTO".utf8))))
+        let font = try #require(try SourceContent(of: .bytes(Array("OTTO".utf8) + [0, 1, 0, 0])))
         #expect(font.kind == .font && font.mediaType == "font/sfnt")
     }
 
