@@ -46,7 +46,8 @@ func measure(_ name: String, rounds: Int = 31, count: Int = 10_000, _ body: (Int
 
 let counter = Atomic<Int>(0)
 let queue = WorkQueue(limit: 4, reserved: [.high: 1])
-let busy = WorkQueue(limit: 1, isSuspended: true)
+let busy = WorkQueue()
+busy.suspend()
 let flights = SingleFlight<CacheKey, Int>()
 let keys = (0..<1024).map { CacheKey("https://example.org/photographs/2026/lake-\($0).jpg") }
 

@@ -46,11 +46,8 @@ public final class WorkQueue: Sendable {
     ///   - limit: The maximum number of running items. Values below 1 count as 1, which is the default.
     ///   - bounds: The bounds of costs, groups and waiting items. Default: none.
     ///   - reserved: Slots that only a priority and those above it may use.
-    ///   - isSuspended: Whether items start only after ``resume()``.
-    public init(
-        limit: Int = 1, bounds: Bounds = Bounds(), reserved: [RequestPriority: Int] = [:], isSuspended: Bool = false
-    ) {
-        state = Locked(WorkQueueState(limit: limit, bounds: bounds, reserved: reserved, isSuspended: isSuspended))
+    public init(limit: Int = 1, bounds: Bounds = Bounds(), reserved: [RequestPriority: Int] = [:]) {
+        state = Locked(WorkQueueState(limit: limit, bounds: bounds, reserved: reserved))
     }
 
     /// Bounds in addition to the number of running items.

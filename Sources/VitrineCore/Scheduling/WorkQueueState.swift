@@ -20,7 +20,7 @@ struct WorkQueueState {
     }
 
     var limit: Int
-    var isSuspended: Bool
+    var isSuspended = false
     var lines: [Line]
     var idleWaiters: [CheckedContinuation<Void, Never>] = []
     private(set) var queuedCount = 0
@@ -39,10 +39,9 @@ struct WorkQueueState {
     private var isDraining = false
     private var mustLookAgain = false
 
-    init(limit: Int, bounds: WorkQueue.Bounds, reserved: [RequestPriority: Int], isSuspended: Bool) {
+    init(limit: Int, bounds: WorkQueue.Bounds, reserved: [RequestPriority: Int]) {
         self.limit = max(1, limit)
         self.bounds = bounds
-        self.isSuspended = isSuspended
         let levels = RequestPriority.allCases.count
         lines = Array(repeating: Line(), count: levels)
         running = Array(repeating: 0, count: levels)

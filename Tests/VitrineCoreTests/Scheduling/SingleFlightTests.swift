@@ -159,7 +159,8 @@ struct SingleFlightTests {
 
     @Test func waitingWorkFollowsItsMostUrgentCaller() async throws {
         let flights = Flights()
-        let queue = WorkQueue(isSuspended: true)
+        let queue = WorkQueue()
+        queue.suspend()
         let source = PrioritySource(.low)
         let task = Task {
             try await flights.value(for: "key", following: source) { flight in

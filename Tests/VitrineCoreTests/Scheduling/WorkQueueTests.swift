@@ -16,7 +16,8 @@ struct WorkQueueTests {
     }
 
     @Test func startsTheMostUrgentFirstAndInOrderWithinAPriority() {
-        let queue = WorkQueue(isSuspended: true)
+        let queue = WorkQueue()
+        queue.suspend()
         let log = Recorder<String>()
         add("normal 1", to: queue, log)
         add("low", .low, to: queue, log)
@@ -56,7 +57,8 @@ struct WorkQueueTests {
     }
 
     @Test func changedPriorityMovesAQueuedItem() {
-        let queue = WorkQueue(isSuspended: true)
+        let queue = WorkQueue()
+        queue.suspend()
         let log = Recorder<String>()
         add("a", to: queue, log)
         let b = add("b", to: queue, log)
@@ -70,7 +72,8 @@ struct WorkQueueTests {
     }
 
     @Test func cancelledQueuedItemNeverStarts() {
-        let queue = WorkQueue(isSuspended: true)
+        let queue = WorkQueue()
+        queue.suspend()
         let log = Recorder<String>()
         let first = add("first", to: queue, log)
         let middle = queue.enqueue(onCancel: { log.add("cancelled") }) { _ in log.add("wrong") }
@@ -124,7 +127,8 @@ struct WorkQueueTests {
     }
 
     @Test func longLinesOfImmediateWorkDoNotRecurse() {
-        let queue = WorkQueue(isSuspended: true)
+        let queue = WorkQueue()
+        queue.suspend()
         let count = Counter()
         for _ in 0..<100_000 {
             queue.enqueue { item in
@@ -167,7 +171,8 @@ struct WorkQueueTests {
     }
 
     @Test func cancelledTaskLeavesTheQueueAtOnce() async {
-        let queue = WorkQueue(isSuspended: true)
+        let queue = WorkQueue()
+        queue.suspend()
         let started = Recorder<Int>()
         let task = Task { try await queue.run { started.add(1) } }
         while queue.counts.queued == 0 { await Task.yield() }
