@@ -15,7 +15,7 @@ public import VitrineImaging
 /// let image = try await ImagePipeline.shared.image(for: ImageRequest(url, style: avatar, scale: 2))
 /// ```
 ///
-/// A ``CacheFormat`` and a preset of the image server can be made of it as well. Results of requests are cached by the
+/// A `CacheFormat` and a preset of the image server can be made of it as well. Results of requests are cached by the
 /// size, the processors and the format. The name is for people, and identifies a closure of the style.
 public struct ImageStyle: Sendable, Hashable {
     /// The name of the style.
@@ -54,8 +54,8 @@ extension CacheFormat where Value == PixelImage {
     ///
     /// - Parameters:
     ///   - style: The style.
-    ///   - diskCapacity: See ``CacheFormat/diskCapacity``.
-    ///   - memoryCapacity: See ``CacheFormat/memoryCapacity``.
+    ///   - diskCapacity: See `CacheFormat.diskCapacity`.
+    ///   - memoryCapacity: See `CacheFormat.memoryCapacity`.
     public init(_ style: ImageStyle, diskCapacity: ByteCount? = nil, memoryCapacity: ByteCount? = nil) {
         self.init(FormatName(style.name), diskCapacity: diskCapacity, memoryCapacity: memoryCapacity) { image in
             try style.resizing.resize(image).processed(by: style.processors)
