@@ -1,5 +1,11 @@
 import Synchronization
 
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// Coalesces identical work: one run per key, with any number of subscribers that share its result.
 ///
 /// ```swift
@@ -406,6 +412,16 @@ public struct FlightTimeout<Key: Sendable>: Error {
 
     @usableFromInline
     init(key: Key) { self.key = key }
+}
+
+extension FlightTimeout: LocalizedError, CustomStringConvertible {
+    /// The ``description``.
+    public var errorDescription: String? { description }
+
+    /// A sentence that names the key.
+    public var description: String {
+        ErrorText.sentence("\(ErrorText.shortened("\(key)")) was not ready at the deadline")
+    }
 }
 
 /// Passes the cancellation of an awaiting task, or the end of its time, which may come at any moment, to its

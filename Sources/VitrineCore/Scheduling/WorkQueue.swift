@@ -1,5 +1,11 @@
 import Synchronization
 
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// Limits how much work runs at once. The highest priority starts first, in FIFO order within a priority.
 ///
 /// The queue hands out *slots* and has no threads of its own. Work may be asynchronous, block on a
@@ -300,6 +306,19 @@ public enum WorkQueueError: Error {
     case full
     /// The deadline of the item has passed.
     case timedOut
+}
+
+extension WorkQueueError: LocalizedError, CustomStringConvertible {
+    /// The ``description``.
+    public var errorDescription: String? { description }
+
+    /// A sentence that says why the work was not begun.
+    public var description: String {
+        switch self {
+        case .full: "The queue is full. Try again later, or let more items wait."
+        case .timedOut: "The work waited for a slot until its deadline."
+        }
+    }
 }
 
 /// A piece of work on a ``WorkQueue``: the handle for its priority, its cancellation and, after `start`, its end.

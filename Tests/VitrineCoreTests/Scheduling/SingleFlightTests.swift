@@ -301,4 +301,19 @@ struct SingleFlightTests {
         }
         #expect(flights.count == 0)
     }
+    @Test func errorsOfQueuesAndFlightsDescribeThemselvesInOneLine() async throws {
+        for error in [WorkQueueError.full, .timedOut] {
+            #expect(ErrorTextRule.violations(of: error, input: "slot").isEmpty)
+        }
+        let key = "https://example.org/" + String(repeating: "a", count: 500)
+        let error = try await #require(throws: FlightTimeout<String>.self) {
+            _ = try await SingleFlight<String, Int>().value(for: key, deadline: .now) { _ in
+                try await Task.sleep(for: .seconds(60))
+                return 1
+            }
+        }
+        #expect(ErrorTextRule.violations(of: error, input: "example.org").isEmpty)
+        #expect(error.key == key && error.description.hasPrefix("https://example.org/aaa"))
+        #expect(error.description.count < 260)
+    }
 }

@@ -5,7 +5,7 @@ public import VitrinePipeline
 extension ServerConfiguration {
     /// Defines a preset that has the name of a style and makes the same images.
     ///
-    /// Options of URLs express the rules `limit` and `fit`, `crop` and `stretch` of pictures that may grow, and the
+    /// Options of URLs express the rules `limit` and `fit`, `crop` and `stretch` of images that may grow, and the
     /// processors `blur`, `sharpen` of amount 1, `pixelate` and `background`, in this order. Qualities are rounded to
     /// whole percents. The format `automatic` is that of the client's `Accept` field.
     ///
@@ -73,7 +73,7 @@ extension ImageStyle {
         case .crop(let gravity) where resizing.allowsUpscaling && hasSides:
             options = [["rs", "fill"] + sides + ["1"], ["g"] + gravity.arguments]
         case .fill where !resizing.allowsUpscaling:
-            // Pictures that may not grow are scaled and then cut, as one that is smaller is cut as well.
+            // Images that may not grow are scaled and then cut, as one that is smaller is cut as well.
             let cut = Gravity.named.first { gravity, _ in
                 processors.first == .crop(width: size.width, height: size.height, gravity: gravity)
             }
