@@ -9,8 +9,8 @@ import Darwin
 /// The metadata of a gain map that leads from an image of high dynamic range to the one of standard range that its
 /// maker wanted.
 ///
-/// Sources: ISO 21496-1 (metadata, and its use); libultrahdr's `gainmapmetadata.cpp` (common denominators); Adobe, "Gain
-/// map specification" 1.0 (metadata in XMP).
+/// Sources: ISO 21496-1 (metadata, and its use); libultrahdr's `gainmapmetadata.cpp` (common denominators); Adobe,
+/// "Gain map specification" 1.0 (metadata in XMP).
 package struct GainMap: Sendable {
     /// One channel of the map.
     private struct Channel {
@@ -80,26 +80,30 @@ package struct GainMap: Sendable {
                 }
             case .text:
                 let text = scanner.string(scanner.text).filter { !$0.isWhitespace }
-                if let open, !text.isEmpty, values[open, default: []].count < 3 { values[open, default: []].append(text) }
+                if let open, !text.isEmpty, values[open, default: []].count < 3 {
+                    values[open, default: []].append(text)
+                }
             case .end:
                 if (names + texts).contains(where: { scanner.isNamed($0) }) { open = nil }
             }
         }
         // Values that are absent have the defaults of the specification. One value is for all channels.
-        func number(_ name: String, _ channel: Int, _ standard: Double?) -> Double? {
+        func number(_ name: String, of channel: Int = 0, default standard: Double?) -> Double? {
             guard let texts = values[name] else { return standard }
             guard texts.count == 1 || texts.count == 3, let value = Double(texts[channel % texts.count]), value.isFinite
             else { return nil }
             return value
         }
         guard values["Version"] == ["1.0"], values["BaseRenditionIsHDR"]?.first?.lowercased() == "true",
-            let low = number("HDRCapacityMin", 0, 0), let high = number("HDRCapacityMax", 0, nil), low < high
+            let low = number("HDRCapacityMin", default: 0), let high = number("HDRCapacityMax", default: nil),
+            low < high
         else { return nil }
         var channels: [Channel] = []
         for c in 0..<3 {
-            guard let least = number("GainMapMin", c, 0), let most = number("GainMapMax", c, nil),
-                let gamma = number("Gamma", c, 1), let high = number("OffsetHDR", c, 1 / 64),
-                let standard = number("OffsetSDR", c, 1 / 64)
+            guard let least = number("GainMapMin", of: c, default: 0),
+                let most = number("GainMapMax", of: c, default: nil),
+                let gamma = number("Gamma", of: c, default: 1), let high = number("OffsetHDR", of: c, default: 1 / 64),
+                let standard = number("OffsetSDR", of: c, default: 1 / 64)
             else { return nil }
             channels.append(Channel(least: least, most: most, gamma: gamma, baseOffset: high, otherOffset: standard))
         }
