@@ -8,36 +8,9 @@ import VitrineServer
 
 /// The kinds of files in a gallery, and the reasons of those that cannot be shown.
 @Suite struct GalleryContentTests {
-    struct Folder {
-        let listing: String
-        let total: Int
-        let folders: [String]
-        let names: [String]
-        let kinds: [String: Int]
-        let isTruncated: Bool
-
-        init(_ reply: HTTPReply) throws {
-            #expect(reply.status == 200, "\(reply.text)")
-            let object = try #require(try JSONSerialization.jsonObject(with: Data(reply.body)) as? [String: Any])
-            listing = try #require(object["listing"] as? String)
-            total = try #require(object["total"] as? Int)
-            folders = object["folders"] as? [String] ?? []
-            isTruncated = try #require(object["truncated"] as? Bool)
-            let items = try #require(object["items"] as? [[Any]])
-            names = items.compactMap { $0[0] as? String }
-            kinds = Dictionary(uniqueKeysWithValues: items.compactMap { item in
-                (item[0] as? String).flatMap { name in (item[3] as? Int).map { (name, $0) } }
-            })
-        }
-    }
-
-    private static func folder(_ program: ImageProgram, _ query: String = "") async throws -> Folder {
-        try Folder(try await program.ask("/gallery/api/folder?\(query)"))
-    }
-
     /// The code of the failure of each file of the root, as the details tell it.
     private static func failures(_ program: ImageProgram, placeholders: Bool) async throws -> [String: String] {
-        let folder = try await folder(program)
+        let folder = try await GalleryTests.folder(program)
         let more = placeholders ? "&placeholders=1" : ""
         let reply = try await program.ask("/gallery/api/details?listing=\(folder.listing)\(more)")
         let object = try #require(try JSONSerialization.jsonObject(with: Data(reply.body)) as? [String: Any])
@@ -58,7 +31,7 @@ import VitrineServer
             try root.write([1, 2, 3], to: Array(name.utf8))
         }
         try await GalleryTests.run(root) { program in
-            let folder = try await Self.folder(program)
+            let folder = try await GalleryTests.folder(program)
             #expect(folder.kinds == kinds)
         }
     }
@@ -117,9 +90,9 @@ import VitrineServer
         for number in 0...10_000 { try root.folder("folder \(number)") }
         for number in 0..<50 { try root.copy("leaf.webp", to: "leaf \(number).webp") }
         try await GalleryTests.run(root) { program in
-            let folder = try await Self.folder(program)
+            let folder = try await GalleryTests.folder(program)
             #expect(folder.total == 50 && folder.folders.count == 10_000 && folder.isTruncated)
-            let found = try await Self.folder(program, "q=leaf")
+            let found = try await GalleryTests.folder(program, "q=leaf")
             #expect(found.total == 50 && found.isTruncated)
         }
     }
@@ -132,7 +105,7 @@ import VitrineServer
         #expect(chmod(root.path + "/closed", 0) == 0 && chmod(root.path + "/closed.jpg", 0) == 0)
         defer { chmod(root.path + "/closed", 0o755) }
         try await GalleryTests.run(root) { program in
-            #expect(try await Self.folder(program).folders == ["closed"])
+            #expect(try await GalleryTests.folder(program).folders == ["closed"])
             for path in ["api/folder?path=closed", "api/cover?path=closed", "original/closed.jpg"] {
                 let reply = try await program.ask("/gallery/\(path)")
                 #expect(reply.status == 403 && reply.text.contains("not-readable"), "\(path)")

@@ -64,6 +64,8 @@ final class GalleryRoot: Sendable {
         let folders: [String]
         let names: [String]
         let versions: [String]
+        let kinds: [String: Int]
+        let isTruncated: Bool
 
         init(_ reply: HTTPReply) throws {
             #expect(reply.status == 200, "\(reply.text)")
@@ -71,9 +73,13 @@ final class GalleryRoot: Sendable {
             listing = try #require(object["listing"] as? String)
             total = try #require(object["total"] as? Int)
             folders = object["folders"] as? [String] ?? []
+            isTruncated = try #require(object["truncated"] as? Bool)
             let items = try #require(object["items"] as? [[Any]])
             names = items.compactMap { $0[0] as? String }
             versions = items.compactMap { $0[4] as? String }
+            kinds = Dictionary(uniqueKeysWithValues: items.compactMap { item in
+                (item[0] as? String).flatMap { name in (item[3] as? Int).map { (name, $0) } }
+            })
         }
     }
 
@@ -91,7 +97,7 @@ final class GalleryRoot: Sendable {
         withExtendedLifetime(root) {}
     }
 
-    private static func folder(_ program: ImageProgram, _ query: String = "") async throws -> Folder {
+    static func folder(_ program: ImageProgram, _ query: String = "") async throws -> Folder {
         try Folder(try await program.ask("/gallery/api/folder?\(query)"))
     }
 

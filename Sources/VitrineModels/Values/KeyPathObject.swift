@@ -80,19 +80,15 @@ public struct ObjectProperty<Object: KeyPathObject> {
         _ name: String, _ keyPath: ReferenceWritableKeyPath<Object, Value>, renamedFrom aliases: [String] = []
     ) -> Self {
         Self(
-            access: PropertyAccess(of: Object.self) { record in
-                record.add(name, type: Value.self, late: true, aliases: aliases) { writer in
-                    writer.write(Object()[keyPath: keyPath])
-                }
-            } write: { object, writer in
-                writer.write(object[keyPath: keyPath])
-            } read: { object, reader throws(PersistenceError) in
-                object[keyPath: keyPath] = try reader.read()
-            } equals: { object, other in
-                object[keyPath: keyPath] == other[keyPath: keyPath]
-            } hash: { object, hasher in
-                hasher.combine(object[keyPath: keyPath])
-            })
+            access: PropertyAccess(
+                keyPath,
+                describe: { record in
+                    record.add(name, type: Value.self, late: true, aliases: aliases) { writer in
+                        writer.write(Object()[keyPath: keyPath])
+                    }
+                },
+                write: { value, writer in writer.write(value) },
+                read: { reader throws(PersistenceError) in try reader.read() }))
     }
 
     /// Returns the property that stores the properties of extensions; see ``ExtensionKey``. Only for root classes.
@@ -100,15 +96,9 @@ public struct ObjectProperty<Object: KeyPathObject> {
     /// - Parameter keyPath: A property such as `var persistentExtensions = ExtensionStorage()`.
     public static func extensions(_ keyPath: ReferenceWritableKeyPath<Object, ExtensionStorage>) -> Self {
         Self(
-            access: PropertyAccess(of: Object.self, describe: nil) { object, writer in
-                writer.write(object[keyPath: keyPath])
-            } read: { object, reader throws(PersistenceError) in
-                object[keyPath: keyPath] = try reader.read()
-            } equals: { object, other in
-                object[keyPath: keyPath] == other[keyPath: keyPath]
-            } hash: { object, hasher in
-                hasher.combine(object[keyPath: keyPath])
-            })
+            access: PropertyAccess(
+                keyPath, describe: nil, write: { value, writer in writer.write(value) },
+                read: { reader throws(PersistenceError) in try reader.read() }))
     }
 }
 
@@ -150,19 +140,19 @@ private struct PropertyAccess: @unchecked Sendable {
     let hash: (AnyObject, inout Hasher) -> Void
 
     /// An ``ObjectLayout`` has only properties of its class and of superclasses, so that the casts are safe.
-    init<Object: KeyPathObject>(
-        of type: Object.Type, describe: ((inout RecordBuilder) -> Void)?,
-        write: @escaping (Object, inout BinaryWriter) -> Void,
-        read: @escaping (Object, inout BinaryReader) throws(PersistenceError) -> Void,
-        equals: @escaping (Object, Object) -> Bool, hash: @escaping (Object, inout Hasher) -> Void
+    init<Object: KeyPathObject, Value: Hashable>(
+        _ keyPath: ReferenceWritableKeyPath<Object, Value>, describe: ((inout RecordBuilder) -> Void)?,
+        write: @escaping (Value, inout BinaryWriter) -> Void,
+        read: @escaping (inout BinaryReader) throws(PersistenceError) -> Value
     ) {
+        func cast(_ object: AnyObject) -> Object { unsafeDowncast(object, to: Object.self) }
         self.describe = describe
-        self.write = { write(unsafeDowncast($0, to: Object.self), &$1) }
+        self.write = { write(cast($0)[keyPath: keyPath], &$1) }
         self.read = { object, reader throws(PersistenceError) in
-            try read(unsafeDowncast(object, to: Object.self), &reader)
+            cast(object)[keyPath: keyPath] = try read(&reader)
         }
-        self.equals = { equals(unsafeDowncast($0, to: Object.self), unsafeDowncast($1, to: Object.self)) }
-        self.hash = { hash(unsafeDowncast($0, to: Object.self), &$1) }
+        equals = { cast($0)[keyPath: keyPath] == cast($1)[keyPath: keyPath] }
+        hash = { $1.combine(cast($0)[keyPath: keyPath]) }
     }
 }
 
