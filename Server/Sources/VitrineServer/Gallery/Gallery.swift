@@ -259,7 +259,7 @@ final class Gallery: Sendable {
             let version = String(stamp.seconds, radix: 36) + String(stamp.nanoseconds, radix: 36)
             text += isFirst ? "[" : ",["
             text += JSONText.quoted(entry.name)
-            text += ",\(stamp.bytes),\(stamp.seconds),\(entry.kind.rawValue),\"\(version)\"]"
+            text += ",\(stamp.bytes),\(stamp.seconds),\(entry.kind.number),\"\(version)\"]"
             isFirst = false
         }
         return ServerPages.json(text + "]}\n")

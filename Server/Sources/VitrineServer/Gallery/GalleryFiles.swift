@@ -32,52 +32,8 @@ struct GalleryFiles: Sendable {
         }
     }
 
-    /// The kinds of files that are shown, by the ends of their names: all that the pipeline reads.
-    enum Kind: UInt8, Sendable, CaseIterable {
-        case image, document, video, recording, font, container
-
-        private init(_ kind: SourceContent.Kind) {
-            self =
-                switch kind {
-                case .image: .image
-                case .document: .document
-                case .video: .video
-                case .recording: .recording
-                case .font: .font
-                case .container: .container
-                }
-        }
-
-        private static let kinds: [String: Kind] = {
-            var kinds: [String: Kind] = [:]
-            for kind in SourceContent.Kind.allCases {
-                for name in kind.fileExtensions { kinds[name] = Kind(kind) }
-            }
-            return kinds
-        }()
-
-        /// More than the longest extension has.
-        private static let maximumCount = 16
-
-        /// Nil for a name of another kind.
-        init?(name: some BidirectionalCollection<UInt8>) {
-            // The second time for `fb2.zip`, which has a dot.
-            var end = name.endIndex
-            for _ in 0..<2 {
-                guard let dot = name[..<end].lastIndex(of: UInt8(ascii: ".")), dot != name.startIndex
-                else { return nil }
-                let ending = name[name.index(after: dot)...]
-                guard (1...Self.maximumCount).contains(ending.count) else { return nil }
-                let text = String(decoding: ending.map { 65...90 ~= $0 ? $0 | 0x20 : $0 }, as: UTF8.self)
-                if let kind = Self.kinds[text] {
-                    self = kind
-                    return
-                }
-                end = dot
-            }
-            return nil
-        }
-    }
+    /// The kinds of files that are shown: all that the pipeline reads.
+    typealias Kind = SourceContent.Kind
 
     /// One item of a directory.
     struct Item: Sendable {
@@ -228,6 +184,50 @@ final class GalleryOpenFile: Sendable {
     }
 
     deinit { close(descriptor) }
+}
+
+extension SourceContent.Kind {
+    /// The number by which the pages know the kind.
+    var number: Int {
+        switch self {
+        case .image: 0
+        case .document: 1
+        case .video: 2
+        case .recording: 3
+        case .font: 4
+        case .container: 5
+        }
+    }
+
+    private static let kinds: [String: Self] = {
+        var kinds: [String: Self] = [:]
+        for kind in allCases {
+            for name in kind.fileExtensions { kinds[name] = kind }
+        }
+        return kinds
+    }()
+
+    /// More than the longest extension has.
+    private static let maximumCount = 16
+
+    /// The kind of a file by the end of its name; nil for a name of another kind.
+    init?(name: some BidirectionalCollection<UInt8>) {
+        // The second time for `fb2.zip`, which has a dot.
+        var end = name.endIndex
+        for _ in 0..<2 {
+            guard let dot = name[..<end].lastIndex(of: UInt8(ascii: ".")), dot != name.startIndex
+            else { return nil }
+            let ending = name[name.index(after: dot)...]
+            guard (1...Self.maximumCount).contains(ending.count) else { return nil }
+            let text = String(decoding: ending.map { 65...90 ~= $0 ? $0 | 0x20 : $0 }, as: UTF8.self)
+            if let kind = Self.kinds[text] {
+                self = kind
+                return
+            }
+            end = dot
+        }
+        return nil
+    }
 }
 
 extension RequestError {

@@ -4,6 +4,7 @@ import Hummingbird
 import HummingbirdCore
 import NIOCore
 import VitrineImaging
+import VitrinePipeline
 
 /// Pages of plain links for browsers without JavaScript: a folder, and the form for the token.
 struct GalleryList: Sendable {

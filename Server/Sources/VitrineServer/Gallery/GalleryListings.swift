@@ -2,6 +2,7 @@ import Foundation
 import Synchronization
 import VitrineCore
 import VitrineImaging
+import VitrinePipeline
 
 /// A choice of the files of a folder, and their order.
 struct GalleryQuery: Sendable, Hashable {
@@ -33,7 +34,7 @@ final class GalleryListing: Sendable {
     let query: GalleryQuery
     let folders: [String]
     let entries: [Entry]
-    /// The number of entries of each kind, by its raw value.
+    /// The number of entries of each kind, by its number.
     let counts: [Int]
     /// Whether there are more than a listing can hold.
     let isTruncated: Bool
@@ -42,7 +43,7 @@ final class GalleryListing: Sendable {
         number = String(UInt64.random(in: 1 << 40...1 << 52), radix: 36)
         (self.query, self.folders, self.entries, self.isTruncated) = (query, folders, entries, isTruncated)
         var counts = [Int](repeating: 0, count: GalleryFiles.Kind.allCases.count)
-        for entry in entries { counts[Int(entry.kind.rawValue)] += 1 }
+        for entry in entries { counts[entry.kind.number] += 1 }
         self.counts = counts
     }
 }
