@@ -1,20 +1,49 @@
 """Checks pages with axe in Chromium, light and dark, wide and narrow. Prints the findings; fails if there are any.
 
-Usage: accessibility.py CHROMIUM AXE_JS URL...
+Usage: accessibility.py URL...
 
-Chromium is driven through the pipes of its option --remote-debugging-pipe, for which Python needs no package.
+axe comes from PyPI into .build/axe; without it, or without Chromium, this says that it is skipped. Chromium is driven through
+the pipes of its option --remote-debugging-pipe, for which Python needs no package.
 """
-import json, os, subprocess, sys, tempfile
+import glob, json, os, shutil, subprocess, sys, tempfile
 
-browser, axe_path, urls = sys.argv[1], sys.argv[2], sys.argv[3:]
+root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+urls = sys.argv[1:]
+
+
+def axe_file():
+    """The path of axe, which is installed if it is missing; None if it cannot be."""
+    environment = os.path.join(root, ".build/axe")
+    files = lambda: glob.glob(f"{environment}/lib/python*/site-packages/axe_playwright_python/axe.min.js")
+    if not files():
+        subprocess.run([sys.executable, "-m", "venv", environment], capture_output=True)
+        try:
+            subprocess.run([f"{environment}/bin/pip", "install", "--quiet", "--no-deps", "axe-playwright-python==0.1.8"],
+                           capture_output=True, timeout=120)
+        except (OSError, subprocess.TimeoutExpired):
+            pass
+    return next(iter(files()), None)
+
+
+def skip(reason):
+    print(f"skipped: {reason}")
+    sys.exit(0)
+
+
+browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+if not browser: skip("Chromium is not installed")
+axe_path = axe_file()
+if not axe_path: skip("pip installs no axe-playwright-python")
 with open(axe_path, encoding="utf-8") as file: axe = file.read()
 
-# Ready when the text no longer grows: DocC draws its pages by scripts, in several steps.
+# Ready when the text no longer grows and images are there: DocC and the gallery draw their pages by scripts, in several
+# steps.
 settled = """new Promise((resolve, reject) => {
   let before = -1, same = 0;
   setTimeout(() => reject(location + " is not drawn after 60 s"), 60000);
   const timer = setInterval(() => {
-    const now = document.readyState === "complete" ? document.body.innerHTML.length : -1;
+    const complete = document.readyState === "complete" && [...document.images].every(image => image.complete);
+    const now = complete ? document.body.innerHTML.length : -1;
     same = now === before && now > 0 && document.querySelector("h1") ? same + 1 : 0;
     before = now;
     if (same >= 3) { clearInterval(timer); resolve(true); }
@@ -75,7 +104,11 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
     chromium, findings = Browser(profile), 0
     target = chromium.call("Target.createTarget", url="about:blank")["targetId"]
     chromium.session = chromium.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+    # Policies of pages would forbid the style below.
+    chromium.call("Page.setBypassCSP", enabled=True)
     for url in urls:
+        # An address that differs only behind # would not open anew.
+        chromium.call("Page.navigate", url="about:blank")
         chromium.call("Page.navigate", url=url)
         chromium.evaluate(settled)
         chromium.evaluate(still)
