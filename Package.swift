@@ -4,13 +4,17 @@ import PackageDescription
 
 // Set by continuous integration: every warning in this package becomes an error.
 let strict = Context.environment["VITRINE_STRICT"] == "1"
-let swift: [SwiftSetting] = strict ? [.treatAllWarnings(as: .error)] : []
+let warnings: [SwiftSetting] = strict ? [.treatAllWarnings(as: .error)] : []
 // Tests are not optimised: compiling them so takes longer than running them. All that they test is.
-let tests: [SwiftSetting] = swift + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+let tests: [SwiftSetting] = warnings + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 let c: [CSetting] = [.define("_GNU_SOURCE", .when(platforms: [.linux]))]
-// Modules that work on each byte or pixel are optimised in debug builds, too, where they would be many times as slow,
-// and recursive reading of nested objects would need many times the stack.
+// A whole module at once takes less time than its files one by one, in debug builds, too. The number of threads makes the
+// compiler write an object for each file, which SwiftPM links. Xcode sets such options itself.
 // SwiftPM allows these flags in dependencies whose tools version is 6.2 or later.
+let whole = ["-whole-module-optimization", "-disable-batch-mode", "-num-threads", "1"]
+let swift: [SwiftSetting] = warnings + [.unsafeFlags(whole, .when(platforms: [.linux], configuration: .debug))]
+// Modules that work on each byte or pixel are optimised in debug builds, where they would be many times as slow, and
+// recursive reading of nested objects would need many times the stack.
 let fast: [SwiftSetting] = swift + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 let fastC: [CSetting] = c + [.unsafeFlags(["-O2"], .when(configuration: .debug))]
 
@@ -37,10 +41,10 @@ let glib: [CSetting] = findsLibraries ? [] : [
 // Fedora has the headers of FFmpeg in a directory of their own.
 let ffmpeg: [CSetting] = findsLibraries ? [] : [.unsafeFlags(["-isystem", "/usr/include/ffmpeg"])]
 
-func codec(_ name: String, _ libraries: [Target.Dependency] = []) -> Target {
+func codec(_ name: String, _ libraries: [Target.Dependency] = [], settings: [SwiftSetting] = fast) -> Target {
     .target(
         name: name, dependencies: ["VitrineCore", "VitrineImageCore", "VitrinePixels", "CVitrinePixels"] + libraries,
-        swiftSettings: fast)
+        swiftSettings: settings)
 }
 
 // None of them knows another one. To leave one out of a build, delete its folder and its line here.
@@ -50,8 +54,8 @@ let codecs = [
     codec("VitrineHEIF", [.target(name: "CVitrineAVIF", condition: .when(traits: ["SystemCodecs"]))]),
     codec("VitrineJXL"),
     codec("VitrineRaster", [.target(name: "CVitrineWebP", condition: .when(traits: ["SystemCodecs"]))]),
-    codec("VitrineSVG"),
-    codec("VitrineContainers"),
+    codec("VitrineSVG", settings: swift),
+    codec("VitrineContainers", settings: swift),
 ]
 let codecDependencies = codecs.map { Target.Dependency.target(name: $0.name) }
 
@@ -108,20 +112,21 @@ let package = Package(
                 "VitrinePipeline", "VitrineStores", "VitrineViews",
             ],
             swiftSettings: swift),
+        .target(name: "VitrineDigests", swiftSettings: fast),
         .target(
             name: "VitrineCore",
             dependencies: [
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "DequeModule", package: "swift-collections"),
-                "CVitrineFileSystem",
+                "CVitrineFileSystem", "VitrineDigests",
             ],
-            swiftSettings: fast
+            swiftSettings: swift
         ),
         .target(name: "VitrineDatabase", dependencies: ["VitrineCore", "CVitrineSQLite"], swiftSettings: swift),
         .target(
             name: "VitrineCache",
             dependencies: ["VitrineCore", "VitrineDatabase", .product(name: "Metrics", package: "swift-metrics")],
-            swiftSettings: fast
+            swiftSettings: swift
         ),
         // Arithmetic on single pixels, for the other files of VitrineImaging to inline in debug builds.
         .target(name: "VitrinePixels", swiftSettings: fast),
@@ -132,11 +137,11 @@ let package = Package(
             swiftSettings: fast),
         .target(
             name: "VitrineWorkers", dependencies: ["VitrineCore", "VitrineImageCore", "CVitrineSandbox"],
-            swiftSettings: fast),
+            swiftSettings: swift),
         .target(
             name: "VitrineImaging",
             dependencies: ["VitrineCore", "VitrineImageCore", "VitrineWorkers"] + codecDependencies,
-            swiftSettings: fast),
+            swiftSettings: swift),
         .target(
             name: "VitrineNetwork",
             dependencies: [
