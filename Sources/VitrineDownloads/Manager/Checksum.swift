@@ -5,7 +5,7 @@ import Musl
 #else
 import Darwin
 #endif
-public import VitrineCore
+import VitrineCore
 
 /// The expected digest of a file.
 ///
@@ -97,7 +97,7 @@ public struct Checksum: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The common interface of the digests of VitrineCore.
+/// The common interface of the digests of VitrineDigests.
 private protocol StreamDigest {
     mutating func update(_ bytes: UnsafeRawBufferPointer)
     var hexadecimal: String { get }
