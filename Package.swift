@@ -4,17 +4,13 @@ import PackageDescription
 
 // Set by continuous integration: every warning in this package becomes an error.
 let strict = Context.environment["VITRINE_STRICT"] == "1"
-let warnings: [SwiftSetting] = strict ? [.treatAllWarnings(as: .error)] : []
+let swift: [SwiftSetting] = strict ? [.treatAllWarnings(as: .error)] : []
 // Tests are not optimised: compiling them so takes longer than running them. All that they test is.
-let tests: [SwiftSetting] = warnings + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+let tests: [SwiftSetting] = swift + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 let c: [CSetting] = [.define("_GNU_SOURCE", .when(platforms: [.linux]))]
-// A whole module at once takes less time than its files one by one, in debug builds, too. The number of threads makes the
-// compiler write an object for each file, which SwiftPM links. Xcode sets such options itself.
-// SwiftPM allows these flags in dependencies whose tools version is 6.2 or later.
-let whole = ["-whole-module-optimization", "-disable-batch-mode", "-num-threads", "1"]
-let swift: [SwiftSetting] = warnings + [.unsafeFlags(whole, .when(platforms: [.linux], configuration: .debug))]
 // Modules that work on each byte or pixel are optimised in debug builds, where they would be many times as slow, and
 // recursive reading of nested objects would need many times the stack.
+// SwiftPM allows these flags in dependencies whose tools version is 6.2 or later.
 let fast: [SwiftSetting] = swift + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 let fastC: [CSetting] = c + [.unsafeFlags(["-O2"], .when(configuration: .debug))]
 
