@@ -109,7 +109,9 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
     for url in urls:
         # An address that differs only behind # would not open anew.
         chromium.call("Page.navigate", url="about:blank")
-        chromium.call("Page.navigate", url=url)
+        # Chromium's own page about a failure would have no findings.
+        failure = chromium.call("Page.navigate", url=url).get("errorText")
+        if failure: sys.exit(f"accessibility: {url}: {failure}")
         chromium.evaluate(settled)
         chromium.evaluate(still)
         chromium.evaluate(axe + "; 0")
