@@ -346,7 +346,8 @@ public final class Flight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     /// The identity of the work.
-    public let key: Key
+    @usableFromInline
+    package let key: Key
     /// The highest priority among the subscribers, kept up to date while they join, leave and change.
     public let priority: PrioritySource
     /// Cancelled when the last subscriber has left.

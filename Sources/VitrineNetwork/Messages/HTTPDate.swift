@@ -194,8 +194,8 @@ public enum RetryAfter {
     /// - Parameters:
     ///   - value: Seconds, or a date.
     ///   - now: The time of day, since 1970.
-    ///   - ceiling: The longest result.
-    public static func delay(_ value: String, now: Duration, upTo ceiling: Duration = longest) -> Duration? {
+    ///   - ceiling: The longest result, one day by default.
+    public static func delay(_ value: String, now: Duration, upTo ceiling: Duration = .seconds(86_400)) -> Duration? {
         if !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
             // Ten digits are more than thirty years.
             return min(.seconds(value.utf8.count < 10 ? Int64(value) ?? 0 : 1_000_000_000), ceiling)
@@ -204,6 +204,6 @@ public enum RetryAfter {
         return min(max(.zero, .seconds(date) - now), ceiling)
     }
 
-    /// The default limit: one day.
-    public static let longest = Duration.seconds(86_400)
+    /// The default limit of ``delay(_:now:upTo:)``: one day.
+    package static let longest = Duration.seconds(86_400)
 }
