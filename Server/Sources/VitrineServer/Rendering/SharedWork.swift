@@ -45,7 +45,7 @@ struct SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     ) async throws(RequestError) -> (value: Value, isShared: Bool) {
         let (run, began) = (Run(key), ContinuousClock.now)
         do {
-            let work: Work = { flight in try await Self.outcome(of: body, flight) }
+            let work: Work = { flight in try await Self.outcome(of: body, flight, queue: run.queue) }
             let (value, queue) =
                 if let deadline {
                     try await flights.value(for: run, priority: priority, deadline: deadline, operation: work)
@@ -65,15 +65,15 @@ struct SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         for key: Key, priority: RequestPriority,
         _ body: @escaping @Sendable (SharedPriority) async throws(RequestError) -> Value
     ) {
-        flights.start(Run(key), priority: priority) { flight in try await Self.outcome(of: body, flight) }
+        let run = Run(key)
+        flights.start(run, priority: priority) { flight in try await Self.outcome(of: body, flight, queue: run.queue) }
     }
 
     private static func outcome(
         of body: @Sendable (SharedPriority) async throws(RequestError) -> Value,
-        _ flight: Flight<Run, Outcome>
+        _ flight: Flight<Run, Outcome>, queue: QueueTime
     ) async throws(RequestError) -> Outcome {
-        let queue = flight.key.queue
-        return (try await body(SharedPriority(flight.priority, queue: queue)), queue)
+        (try await body(SharedPriority(flight.priority, queue: queue)), queue)
     }
 
     /// Cancels all work. Its callers get ``RequestError/shuttingDown``.
