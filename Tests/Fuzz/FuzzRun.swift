@@ -2,6 +2,7 @@ import Foundation
 import Synchronization
 import TestSupport
 import VitrineCore
+import VitrineImaging
 
 /// Feeds one target, and ends the process when it accepts none of its seeds, when an input takes too long or too much
 /// memory, and when a picture depends on what fresh memory held.
@@ -28,6 +29,8 @@ final class FuzzRun: Sendable {
 
     init(_ target: FuzzTarget, seed: UInt64, record: String?) {
         (self.target, self.seed, self.record) = (target, seed, record)
+        // A worker would hide a crash of its parsers, and the oracles of time and memory would not see it.
+        Isolation.standard = .inProcess
     }
 
     func run(_ runs: Int) {

@@ -12,12 +12,9 @@ enum VitrineFuzz {
         case ("list", 1): for target in FuzzTargets.all { print(target.name) }
         case ("run", 4...5):
             guard let target = target(words[1]), let runs = Int(words[2]), let seed = UInt64(words[3]) else { usage() }
-            // A worker would hide a crash of its parsers, and the oracles of time and memory would not see it.
-            Isolation.standard = .inProcess
             FuzzRun(target, seed: seed, record: words.count == 5 ? words[4] : nil).run(runs)
         case ("replay", 3):
             guard let target = target(words[1]), let bytes = contents(words[2]) else { usage() }
-            Isolation.standard = .inProcess
             FuzzRun(target, seed: 1, record: nil).replay(FuzzRecord.input(in: bytes) ?? bytes)
         case ("digests", 1): FuzzDigests.print()
         case ("extract", 3):

@@ -194,8 +194,9 @@ public enum RetryAfter {
     /// - Parameters:
     ///   - value: Seconds, or a date.
     ///   - now: The time of day, since 1970.
-    ///   - ceiling: The longest result, one day by default.
-    public static func delay(_ value: String, now: Duration, upTo ceiling: Duration = .seconds(86_400)) -> Duration? {
+    ///   - ceiling: The longest result; nil for one day.
+    public static func delay(_ value: String, now: Duration, upTo ceiling: Duration? = nil) -> Duration? {
+        let ceiling = ceiling ?? longest
         if !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
             // Ten digits are more than thirty years.
             return min(.seconds(value.utf8.count < 10 ? Int64(value) ?? 0 : 1_000_000_000), ceiling)
